@@ -1,0 +1,1 @@
+"""A Scrapy project that a team runs on many machines at once, over one shared frontier in Redis."""

@@ -1,0 +1,106 @@
+"""What connects a request with the items it yields, so that its ack waits for exactly them.
+
+A *delivery* is one claimed request on its way through a worker. Whoever still has work to do for it holds it:
+the engine until the callback has ended, each item until its pipelines have ended, the storage until the
+database has acknowledged. When the last hold is released the delivery is *settled* and the frontier acks it.
+
+The frontier creates deliveries, a spider middleware registers each item with its delivery and its ordinal, and
+the item processor publishes the item's origin to the pipelines through a context variable. Pipelines therefore
+know this module, and never the frontier.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(slots=True, eq=False)
+class Delivery:
+    """One claimed request on its way through this worker.
+
+    Attributes:
+        request_id: The frontier's id of the request; the same again after a redelivery.
+        fingerprint: The request's fingerprint as the crawler's fingerprinter gives it; the same again after
+            a redelivery.
+        on_settled: Called once, with the delivery, when the last hold is released.
+        error: Why the request is a dead letter and not done, or None.
+        items: How many items the callback has yielded so far.
+    """
+
+    request_id: str
+    fingerprint: bytes
+    on_settled: Callable[[Delivery], None]
+    error: str | None = None
+    items: int = 0
+    holds: int = field(default=1, init=False)
+
+    def hold(self) -> None:
+        """Somebody has work to do before the request may leave the frontier."""
+        if self.holds <= 0:
+            msg = f"request {self.request_id} is settled: nobody can hold it any more"
+            raise RuntimeError(msg)
+        self.holds += 1
+
+    def release(self) -> None:
+        """The work behind one ``hold()`` is done."""
+        if self.holds <= 0:
+            msg = f"request {self.request_id} was released more often than held"
+            raise RuntimeError(msg)
+        self.holds -= 1
+        if not self.holds:
+            self.on_settled(self)
+
+    def fail(self, reason: str) -> None:
+        """Make the request a dead letter when it settles; the first reason is kept."""
+        if self.error is None:
+            self.error = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an item comes from: its delivery, and its place (0, 1, …) in the callback's output."""
+
+    delivery: Delivery
+    ordinal: int
+
+
+class Origins:
+    """The items on their way from callbacks to pipelines, found again by identity.
+
+    An item is kept alive from ``register`` to ``take``, so an id cannot be reused meanwhile. A callback that
+    yields one reused object several times gets its origins back in the order of the yields.
+    """
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, tuple[Any, deque[Origin]]] = {}
+
+    def register(self, item: Any, origin: Origin) -> None:
+        """Remember where ``item`` comes from, until ``take``."""
+        entry = self._by_id.get(id(item))
+        if entry is None:
+            self._by_id[id(item)] = (item, deque([origin]))
+        else:
+            entry[1].append(origin)
+
+    def take(self, item: Any) -> Origin | None:
+        """Where ``item`` comes from; None for an item of ``start()`` or of a spider without our frontier."""
+        entry = self._by_id.get(id(item))
+        if entry is None:
+            return None
+        origin = entry[1].popleft()
+        if not entry[1]:
+            del self._by_id[id(item)]
+        return origin
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+
+#: The origin of the item whose pipelines run in this task; None outside, and for items without a request.
+current_origin: ContextVar[Origin | None] = ContextVar("current_origin", default=None)
