@@ -1,0 +1,5 @@
+"""``python -m deploy``."""
+
+from deploy.cli import main
+
+main()

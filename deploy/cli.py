@@ -1,0 +1,51 @@
+"""The command line: one group, its verbs, and the one place where an exception becomes an exit code."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from deploy.errors import DeployError
+from deploy.local.commands import down, status, up
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EXIT_UNEXPECTED = 3
+EXIT_INTERRUPTED = 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Release spiders to Scrapyd nodes, run crawls on them, and look after both.
+
+    \b
+    Exit codes: 0 done, 1 it failed (anywhere), 2 wrong use, 3 unexpected,
+    4 cannot connect, 130 interrupted.
+    """
+
+
+for command in (up, down, status):
+    cli.add_command(command)
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit with the documented code."""
+    try:
+        code = cli.main(args=args, prog_name="python -m deploy", standalone_mode=False)
+    except DeployError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    except Exception:  # noqa: BLE001 - the ladder's last rung: a bug, shown whole
+        traceback.print_exc()
+        sys.exit(EXIT_UNEXPECTED)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,1 @@
+"""The embedded stack: real Redis, MongoDB and Scrapyd nodes on loopback, for one machine."""
