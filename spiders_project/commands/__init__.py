@@ -1,0 +1,1 @@
+"""Scrapy commands that the project changes."""
