@@ -1,0 +1,117 @@
+"""Processes of their own session, found again by the directory that they work in.
+
+Each server is started in a directory of its own, and so are the jobs that a Scrapyd node starts. That, and
+not a pid in a file, says whether a process is ours: the pid may have gone to a stranger since.
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+LOOPBACK = "127.0.0.1"
+
+
+def spawn(
+    command: Sequence[str], directory: Path, log: Path, environment: Mapping[str, str] | None = None
+) -> psutil.Process:
+    """Start ``command`` in ``directory``, out of reach of this terminal's signals, writing to ``log``.
+
+    Raises:
+        OSError: The program cannot be run.
+    """
+    log.touch(mode=0o600)
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=directory,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl-C in a terminal ends what runs there, never a server
+            umask=0o077,
+        )
+    process.returncode = 0  # it outlives us by design; without this, Popen warns that it still runs
+    return psutil.Process(process.pid)
+
+
+def find(directory: Path, matches: Callable[[list[str]], bool]) -> list[psutil.Process]:
+    """The living processes that work in ``directory`` and whose command line ``matches``."""
+    return [process for process in psutil.process_iter() if _works_in(process, directory, matches)]
+
+
+def _works_in(process: psutil.Process, directory: Path, matches: Callable[[list[str]], bool]) -> bool:
+    try:
+        return Path(process.cwd()) == directory and matches(process.cmdline()) and not gone(process)
+    except (psutil.Error, OSError):  # ended meanwhile, or another user's: not ours either way
+        return False
+
+
+def gone(process: psutil.Process) -> bool:
+    """Whether ``process`` has ended; one that we started ourselves is reaped."""
+    try:
+        process.wait(0)
+    except psutil.TimeoutExpired:
+        return process.status() == psutil.STATUS_ZOMBIE if process.is_running() else True
+    return True
+
+
+def end(processes: Iterable[psutil.Process], patience: float) -> None:
+    """Ask the processes to end; after ``patience`` seconds kill those that have not, and their children."""
+    asked = list(processes)
+    family = {child for process in asked for child in _children(process)} - set(asked)
+    for process in asked:
+        _signal(process.terminate)
+    _, stubborn = psutil.wait_procs(asked, timeout=patience)
+    left = [*stubborn, *(child for child in family if child.is_running())]
+    for process in left:
+        _signal(process.kill)
+    psutil.wait_procs(left, timeout=patience)
+
+
+def _children(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children(recursive=True)
+    except psutil.Error:
+        return []
+
+
+def _signal(send: Callable[[], None]) -> None:
+    with suppress(psutil.NoSuchProcess):  # also when its pid has been reused
+        send()
+
+
+def free_port() -> int:
+    """A TCP port that nobody uses on loopback right now."""
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on ``port`` of loopback."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
+
+
+def listens(port: int) -> bool:
+    """Whether something accepts connections on ``port`` of loopback."""
+    try:
+        socket.create_connection((LOOPBACK, port), timeout=1).close()
+    except OSError:
+        return False
+    return True
