@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 LOOPBACK = "127.0.0.1"
+POLL_SECONDS = 0.03
+#: How long the kernel may take to end a process that was killed.
+KILL_SECONDS = 5.0
 
 
 def spawn(
@@ -57,12 +61,17 @@ def _works_in(process: psutil.Process, directory: Path, matches: Callable[[list[
 
 
 def gone(process: psutil.Process) -> bool:
-    """Whether ``process`` has ended; one that we started ourselves is reaped."""
+    """Whether ``process`` has ended, reaped (as we do our own child) or still to be by its parent."""
     try:
         process.wait(0)
     except psutil.TimeoutExpired:
-        return process.status() == psutil.STATUS_ZOMBIE if process.is_running() else True
-    return True
+        pass
+    else:
+        return True
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE  # in a container, process 1 may never reap it
+    except psutil.NoSuchProcess:
+        return True
 
 
 def end(processes: Iterable[psutil.Process], patience: float) -> None:
@@ -71,11 +80,19 @@ def end(processes: Iterable[psutil.Process], patience: float) -> None:
     family = {child for process in asked for child in _children(process)} - set(asked)
     for process in asked:
         _signal(process.terminate)
-    _, stubborn = psutil.wait_procs(asked, timeout=patience)
-    left = [*stubborn, *(child for child in family if child.is_running())]
+    left = [*_left_after(patience, asked), *(child for child in family if not gone(child))]
     for process in left:
         _signal(process.kill)
-    psutil.wait_procs(left, timeout=patience)
+    _left_after(KILL_SECONDS, left)
+
+
+def _left_after(seconds: float, processes: list[psutil.Process]) -> list[psutil.Process]:
+    deadline = time.monotonic() + seconds
+    while (
+        processes := [process for process in processes if not gone(process)]
+    ) and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+    return processes
 
 
 def _children(process: psutil.Process) -> list[psutil.Process]:

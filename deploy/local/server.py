@@ -24,7 +24,6 @@ logger = logging.getLogger(__name__)
 
 #: How often another program may snatch a port between our choosing and the server's binding it.
 PORT_ATTEMPTS = 5
-POLL_SECONDS = 0.03
 LOG_TAIL_LINES = 15
 
 #: What the end of a log tells, and what to do about it.
@@ -159,7 +158,7 @@ class Server(ABC):
                 return False
             if processes.listens(self.port) and self.answers():
                 return True
-            time.sleep(POLL_SECONDS)
+            time.sleep(processes.POLL_SECONDS)
         raise DeployError(
             f"{self.title} (pid {process.pid}) does not answer on port {self.port} after "
             f"{self.start_seconds:.0f} s. {self._explanation(0)}\n"
