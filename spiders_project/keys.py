@@ -52,6 +52,16 @@ class Keys:
         return f"{self.namespace}:delayed"
 
     @property
+    def places(self) -> str:
+        """Hash id → minus the priority, host: where a delayed request joins when it is due."""
+        return f"{self.namespace}:delayed:places"
+
+    @property
+    def hungry(self) -> str:
+        """Sorted set worker → time in ms when it last got less than it wanted."""
+        return f"{self.namespace}:hungry"
+
+    @property
     def deliveries(self) -> str:
         """Hash id → how many workers died with the request."""
         return f"{self.namespace}:deliveries"

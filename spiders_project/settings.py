@@ -52,6 +52,14 @@ REDIRECT_MAX_TIMES = 10  # Scrapy's 20 is a browser's; a chain of more than 10 i
 RETRY_TIMES = 3  # beside the first attempt; with the back-off below that is over about ten seconds
 RETRY_HTTP_CODES = [500, 502, 503, 504, 522, 524, 408, 429]  # Scrapy's
 
+DOWNLOADER = "spiders_project.downloader.gated.GatedDownloader"  # host limits hold for the whole cluster
+DOWNLOADER_MIDDLEWARES = {
+    # Nearest to the engine: sees what none of the others could mend.
+    "spiders_project.downloader.outcome.OutcomeMiddleware": 1,
+    # Nearer to the server than RetryMiddleware (550), which would keep a 429 from it.
+    "spiders_project.downloader.backoff.BackoffMiddleware": 560,
+}
+
 # --- 4: the spider ------------------------------------------------------------------------------------------
 
 SPIDER_MIDDLEWARES = {

@@ -89,14 +89,10 @@ def status(as_json: bool, directory: Path) -> None:
     """
     servers = _stack(directory).status()
     if as_json:
-        click.echo(
-            json.dumps({"directory": str(directory), "servers": [asdict(s) for s in servers]}, indent=2)
-        )
+        click.echo(json.dumps({"directory": str(directory), "servers": [asdict(s) for s in servers]}, indent=2))
         return
     if not servers:
         click.echo(f"no stack in {directory}; `python -m deploy up` starts one", err=True)
     for server in servers:
         jobs = "" if server.running is None else f"{server.running} running, {server.pending} pending"
-        click.echo(
-            f"{server.name:<8} {server.state:<8} {server.pid or '-':<8} {server.url:<40} {jobs}".rstrip()
-        )
+        click.echo(f"{server.name:<8} {server.state:<8} {server.pid or '-':<8} {server.url:<40} {jobs}".rstrip())

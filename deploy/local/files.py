@@ -85,9 +85,7 @@ def explained(directory: Path) -> Iterator[None]:
     except OSError as error:
         match error.errno:
             case errno.ENOSPC | errno.EDQUOT:
-                raise DeployError(
-                    f"the disk of {directory} is full; free some space and try again"
-                ) from error
+                raise DeployError(f"the disk of {directory} is full; free some space and try again") from error
             case errno.EACCES | errno.EPERM | errno.EROFS:
                 raise UsageError(f"cannot write: {error}; name another directory with --dir") from error
         raise

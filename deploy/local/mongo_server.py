@@ -62,11 +62,7 @@ class MongoServer(Server):
             check_mongo(self.url)
         except ConnectError as error:
             cause = error.__cause__
-            return (
-                isinstance(cause, OperationFailure)
-                and cause.code == AUTHENTICATION_FAILED
-                and self._create_user()
-            )
+            return isinstance(cause, OperationFailure) and cause.code == AUTHENTICATION_FAILED and self._create_user()
         return True
 
     def _create_user(self) -> bool:

@@ -88,9 +88,7 @@ def end(processes: Iterable[psutil.Process], patience: float) -> None:
 
 def _left_after(seconds: float, processes: list[psutil.Process]) -> list[psutil.Process]:
     deadline = time.monotonic() + seconds
-    while (
-        processes := [process for process in processes if not gone(process)]
-    ) and time.monotonic() < deadline:
+    while (processes := [process for process in processes if not gone(process)]) and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
     return processes
 

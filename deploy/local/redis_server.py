@@ -68,9 +68,7 @@ class RedisServer(Server):
             "save": '""',  # the append-only file is enough; a snapshot would double the writes
             **self._options,
         }
-        write_private(
-            self.directory / "redis.conf", "".join(f"{name} {value}\n" for name, value in options.items())
-        )
+        write_private(self.directory / "redis.conf", "".join(f"{name} {value}\n" for name, value in options.items()))
 
     def _command(self) -> list[str]:
         return [str(self._binary or binaries.redis_server()), str(self.directory / "redis.conf")]

@@ -76,9 +76,7 @@ class ScrapydNode(Server):
     #: What a job is given to finish its pages; then it is killed, and its requests go back by themselves.
     job_seconds = 10.0
 
-    def __init__(
-        self, directory: Path, *, name: str = "node1", settings: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, directory: Path, *, name: str = "node1", settings: Mapping[str, str] | None = None) -> None:
         super().__init__(name, directory)
         self.username = USERNAME
         self._settings = dict(settings or {})

@@ -93,9 +93,7 @@ def _shop(base_url: str) -> dict[str, Reply]:
     for number, product in enumerate(PRODUCTS):
         related = [PRODUCTS[(number + step) % len(PRODUCTS)] for step in range(1, RELATED + 1)]
         url = f"{base_url}{product.path[1:]}"
-        routes[product.path] = stored(
-            product_page(product, url, _category_href(product.categories[1]), related)
-        )
+        routes[product.path] = stored(product_page(product, url, _category_href(product.categories[1]), related))
     return routes
 
 

@@ -101,8 +101,7 @@ def _sitemap_index(base_url: str, names: Iterable[str]) -> str:
 
 def _urlset(urls: Iterable[tuple[str, str | None]]) -> str:
     entries = "".join(
-        f"<url><loc>{url}</loc>{f'<lastmod>{modified}</lastmod>' if modified else ''}</url>"
-        for url, modified in urls
+        f"<url><loc>{url}</loc>{f'<lastmod>{modified}</lastmod>' if modified else ''}</url>" for url, modified in urls
     )
     return f'{_XML}<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
 

@@ -25,9 +25,7 @@ def page(title: str, body: str, *, head: str = "", language: str = "en") -> str:
 
 def links(hrefs: Iterable[tuple[str, str]], attributes: str = "") -> str:
     """A list of links: (href, text) each."""
-    items = "".join(
-        f'<li><a href="{escape(href)}"{attributes}>{escape(text)}</a></li>' for href, text in hrefs
-    )
+    items = "".join(f'<li><a href="{escape(href)}"{attributes}>{escape(text)}</a></li>' for href, text in hrefs)
     return f"<ul>{items}</ul>"
 
 
@@ -63,8 +61,7 @@ def product_page(product: Product, url: str, category_href: str, related: Iterab
         f'<script type="application/ld+json">{linked_data}</script>'
     )
     images = "".join(
-        f'<img src="/image/{product.sku}-{n}.png" alt="{escape(alt)}">'
-        for n, alt in enumerate(product.images)
+        f'<img src="/image/{product.sku}-{n}.png" alt="{escape(alt)}">' for n, alt in enumerate(product.images)
     )
     body = (
         f'<p class="breadcrumb"><a href="/">{product.categories[0]}</a> / '

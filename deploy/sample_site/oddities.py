@@ -32,8 +32,7 @@ def _index() -> str:
     )  # fmt: skip
     return page(
         "Odd corners",
-        links((path, path) for path in fetched)
-        + links([("/rel-nofollow", "not for robots")], ' rel="nofollow"'),
+        links((path, path) for path in fetched) + links([("/rel-nofollow", "not for robots")], ' rel="nofollow"'),
     )
 
 
@@ -71,18 +70,14 @@ def _redirects(other_host: str) -> dict[str, Reply]:
 def _encodings() -> dict[str, Reply]:
     search = "/search?q=привет"
     cyrillic = page("Компас", f"<p>Морской компас из латуни.</p>{links([(search, 'поиск')])}", language="ru")
-    japanese = page("羅針盤", "<p>真鍮製の羅針盤です。</p>", language="ja").replace(
-        '<meta charset="utf-8">', ""
-    )
+    japanese = page("羅針盤", "<p>真鍮製の羅針盤です。</p>", language="ja").replace('<meta charset="utf-8">', "")
     return {
         # The page alone says which encoding; its link's query is to be sent in the same.
         "/windows-1251": Reply(
             cyrillic.replace("utf-8", "windows-1251").encode("cp1251"), content_type="text/html", stored=True
         ),
         "/search?q=%EF%F0%E8%E2%E5%F2": stored(page("Found", "<p>One compass.</p>")),
-        "/shift-jis": Reply(
-            japanese.encode("shift_jis"), content_type="text/html; charset=Shift_JIS", stored=True
-        ),
+        "/shift-jis": Reply(japanese.encode("shift_jis"), content_type="text/html; charset=Shift_JIS", stored=True),
         "/nul": stored(page("Nul\0 byte", "<p>before\0after</p>")),
         "/half-characters": Reply(
             page("Half", '<p>@</p><script type="application/ld+json">{"name": "\\ud83d"}</script>')
@@ -95,9 +90,7 @@ def _encodings() -> dict[str, Reply]:
             content_type="text/html; charset=hex",
             stored=True,
         ),
-        "/notes.txt": Reply(
-            "Plain notes: café.\n".encode(), content_type="text/plain; charset=utf-8", stored=True
-        ),
+        "/notes.txt": Reply("Plain notes: café.\n".encode(), content_type="text/plain; charset=utf-8", stored=True),
     }
 
 
@@ -138,9 +131,7 @@ def _broken_markup() -> dict[str, Reply]:
     )  # fmt: skip
     return {
         "/empty": Reply(stored=True),
-        "/no-html": Reply(
-            b'No tags but <a href="/behind-no-html">this', content_type="text/html", stored=True
-        ),
+        "/no-html": Reply(b'No tags but <a href="/behind-no-html">this', content_type="text/html", stored=True),
         "/behind-no-html": stored(page("Behind no HTML", "")),
         "/broken-json-ld": stored(
             page("Broken JSON-LD", "<p>x</p>", head='<script type="application/ld+json">{"a": </script>')

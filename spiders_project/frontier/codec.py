@@ -108,6 +108,7 @@ def method_name(owner: object, method: Callable[..., Any]) -> str:
     Raises:
         CodecError: It is no method of ``owner`` (a lambda, a closure, another object's method).
     """
+    method = getattr(method, "wrapped", method)
     name = getattr(method, "__name__", "")
     if getattr(method, "__self__", None) is owner and getattr(type(owner), name, None) is getattr(
         method, "__func__", None

@@ -38,6 +38,7 @@ class Put:
         fingerprint: 8 bytes of the request's fingerprint, or empty for a request that is neither tested nor
             marked (``dont_filter``).
         force: Queue it even when the fingerprint is known; mark it all the same (a seed).
+        delay_ms: It may be claimed only after so long: a retry, or a request that is to be crawled later.
     """
 
     payload: bytes
@@ -45,6 +46,7 @@ class Put:
     priority: int = 0
     fingerprint: bytes = b""
     force: bool = False
+    delay_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,24 @@ class GiveBack:
     request_id: str
 
 
-Operation = Put | Ack | Bury | Left | GiveBack
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """A request that this worker's version cannot read; for workers of another version, else a dead letter."""
+
+    request_id: str
+    letter: bytes
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A host that wants to be left alone for ``pause_ms`` (429, 503, Retry-After), by the whole cluster."""
+
+    host: str
+    pause_ms: int
+
+
+Operation = Put | Ack | Bury | Left | GiveBack | Refuse | Pause
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,25 +139,61 @@ class Batch:
         sequence: The worker's own counter; a batch sent again keeps its number.
         operations: In the order in which they happened: puts before the ack of their parent.
         want: How many requests to claim.
-        full: Hosts that already have their share of this worker; taken only when no other can be visited.
+        held: Host → downloads of it that this worker holds (claimed, not ended).
+        share: How many of them one host may have while another could be visited; 0: no bound.
         local: Requests that wait inside this worker because they cannot be written to the frontier.
     """
 
     sequence: int
     operations: Sequence[Operation] = ()
     want: int = 0
-    full: Sequence[str] = ()
+    held: Mapping[str, int] = field(default_factory=dict)
+    share: int = 0
     local: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A request under this worker's lease; ``deliveries`` counts the workers that died with it before."""
+    """A request under this worker's lease.
+
+    Attributes:
+        booking: The time until which the host is booked by this claim; 0 for a host without delay. A late start
+            shows it to ``book``.
+        deliveries: How many workers died with it before.
+    """
 
     request_id: str
     payload: bytes
     host: str
+    booking: int = 0
     deliveries: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A download that is about to start, and has no booking that still holds.
+
+    Attributes:
+        host: The host.
+        booking: Of its claim, when it has one: if nobody has booked the host since, it may start at once.
+        slot: Whether it needs a concurrency slot of its own: what never was claimed (robots.txt, media).
+    """
+
+    host: str
+    booking: int = 0
+    slot: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """When the download may start, in ms from now; ``slot_id`` names the slot it got, to be ``Left`` later.
+
+    ``granted`` is False when the host has no free slot; ask again after ``wait_ms``.
+    """
+
+    wait_ms: int
+    granted: bool = True
+    slot_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +206,12 @@ class Answer:
         discarded: How many requests were thrown away in this call because the run's page limit is reached.
         seeds: Entries that wait in ``start_urls``.
         open: Requests not yet acked, in the whole crawl.
-        next_ms: When the next host may be visited, in ms from now; -1 when none waits.
+        next_ms: When the next host or delayed request is due, in ms from now; -1 when none waits.
         run: The id of the current run; empty before the first.
         ended: How many runs have ended in this namespace; a worker closes when it grows after its start.
+        lost: The frontier does not know this worker's last batch: it was declared dead, or a replica that lagged
+            has taken over. Nothing of this batch was carried out. What the worker has put since its last acks
+            may be gone, so whatever it has in hands must not be acked but given back.
     """
 
     claims: Sequence[Claim] = ()
@@ -164,6 +222,7 @@ class Answer:
     next_ms: int = -1
     run: str = ""
     ended: int = 0
+    lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +269,17 @@ class Frontier(Protocol):
         """Replace each entry by its request, or set it aside with its reason, in one atomic step.
 
         An entry that another worker has taken meanwhile is skipped. Returns how many requests were queued.
+        """
+        ...
+
+    async def book(self, asks: Sequence[Ask]) -> Sequence[Grant]:
+        """Book hosts for downloads that start now; one grant for each ask, in their order."""
+        ...
+
+    async def reconcile(self, held: Sequence[str]) -> Sequence[str]:
+        """Give back every lease of this worker that is not in ``held``: its claim was answered, and never arrived.
+
+        Returns the ids in ``held`` that are not leased to this worker (any more).
         """
         ...
 

@@ -12,19 +12,20 @@ import asyncio
 import logging
 import random
 from collections import deque
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from spiders_project.errors import FrontierUnavailable
-from spiders_project.frontier.contract import Ack, Batch, Bury, Left
+from spiders_project.frontier.contract import Ack, Batch, Bury, GiveBack, Left, Pause, Put, Refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from spiders_project.frontier.contract import Answer, Claim, Frontier, Operation
 
 logger = logging.getLogger(__name__)
 
 Context = TypeVar("Context")
+Context_contra = TypeVar("Context_contra", contravariant=True)
 Result = TypeVar("Result")
 
 #: Between two looks at a frontier that has nothing to give: doubled from the first to the second, in seconds.
@@ -66,53 +67,76 @@ async def patiently(call: Callable[[], Awaitable[Result]], give_up: Callable[[],
         delay = min(delay * 2, AWAY_MOST)
 
 
+class Worker(Protocol[Context_contra]):
+    """Whom an exchange works for: asked before each call, told after it."""
+
+    def held(self) -> Iterable[str]:
+        """Ids of what is in hands: requests under way, and slots of other downloads."""
+
+    def by_host(self) -> Mapping[str, int]:
+        """Host → its downloads that this worker holds."""
+
+    def local(self) -> int:
+        """Requests that wait inside this worker because they cannot be written to the frontier."""
+
+    def took(self, claim: Claim, asked_at: float) -> None:
+        """A claim came into the buffer; it was asked for at ``asked_at`` (the loop's clock)."""
+
+    def forgot(self, claim: Claim) -> None:
+        """A claim left the buffer unstarted."""
+
+    def answered(self, answer: Answer) -> None:
+        """A call was answered; claims are in the buffer."""
+
+    def dropped(self, context: Context_contra) -> None:
+        """A put was dropped, its fingerprint was known."""
+
+    def lost(self) -> None:
+        """The frontier has forgotten this worker's last words: what is in hands must not be acked."""
+
+    async def read_seeds(self, answer: Answer) -> bool:
+        """Move seeds if there are some; answers whether it did, so that claims may follow."""
+
+
 class Exchange(Generic[Context]):
-    """Batches of one worker. ``Context`` is what the caller wants back with a put that was dropped."""
+    """Batches of one worker. ``Context`` is what the worker wants back with a put that was dropped."""
 
     def __init__(
         self,
         frontier: Frontier,
+        worker: Worker[Context],
         *,
         batch_size: int,
         flush_seconds: float,
         prefetch: int,
-        on_answer: Callable[[Answer], None],
-        on_dropped: Callable[[Context], None],
-        read_seeds: Callable[[Answer], Awaitable[bool]],
-        full_hosts: Callable[[], Sequence[str]] = lambda: (),
-        local: Callable[[], int] = lambda: 0,
+        share: int,
     ) -> None:
         """Nothing is sent before ``run``.
 
         Args:
-            frontier: This worker's door to the frontier.
+            frontier: The worker's door to the frontier.
+            worker: Whom this works for.
             batch_size: Operations that go out at once, and the most in one call.
             flush_seconds: How long an operation waits for company.
             prefetch: How many claims the buffer holds.
-            on_answer: Called after each call, when ``claimed`` has been filled.
-            on_dropped: Called for each put whose fingerprint was known.
-            read_seeds: Awaited after each call; answers whether seeds were moved, so that claims may follow.
-            full_hosts: Hosts that have their share of this worker.
-            local: How many requests wait inside this worker.
+            share: How many downloads of one host the worker holds while another host could be visited.
         """
         self._frontier = frontier
+        self._worker = worker
         self._batch_size = batch_size
         self._flush = flush_seconds
         self._prefetch = prefetch
-        self._on_answer = on_answer
-        self._on_dropped = on_dropped
-        self._read_seeds = read_seeds
-        self._full_hosts = full_hosts
-        self._local = local
+        self._share = share
         self.claimed: deque[Claim] = deque()
         self._outbox: deque[tuple[Operation, Context | None]] = deque()
-        self._under_way: tuple[Batch, list[Context | None]] | None = None
+        self._under_way: tuple[Batch, list[Context | None], float] | None = None
         self._sequence = 0
         self._idle = IDLE_FIRST
         self._due = 0.0
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._closing = False
+        self._taking = True
 
     def say(self, operation: Operation, context: Context | None = None) -> None:
         """Send ``operation`` with one of the next batches, after all that was said before."""
@@ -139,26 +163,73 @@ class Exchange(Generic[Context]):
             FrontierError: Redis answers, and will not do what was asked.
         """
         while not self._closing:
-            answer = await self._exchange(self._prefetch - len(self.claimed))
+            answer = await self._exchange(self._prefetch - len(self.claimed) if self._taking else 0)
+            if answer.claims and not self._taking:
+                self.give_back_unstarted()
             if answer.claims:
                 self._idle = IDLE_FIRST
-            if not await self._read_seeds(answer):
+            if not await self._worker.read_seeds(answer):
                 await self._pause(answer)
 
     async def _exchange(self, want: int) -> Answer:
         # A batch that was cut off on its way (the run was cancelled) goes out again under its own number.
         if self._under_way is None:
-            self._under_way = self._next_batch(want)
-        batch, contexts = self._under_way
+            self._under_way = (*self._next_batch(want), asyncio.get_running_loop().time())
+        batch, contexts, asked_at = self._under_way
         answer = await patiently(lambda: self._frontier.exchange(batch))
         self._under_way = None
-        self.claimed.extend(answer.claims)
+        if answer.lost:
+            await self._recover(list(zip(batch.operations, contexts, strict=True)))
+            return answer
+        for claim in answer.claims:
+            self.claimed.append(claim)
+            self._worker.took(claim, asked_at)
         for index in answer.dropped:
             context = contexts[index]
             if context is not None:
-                self._on_dropped(context)
-        self._on_answer(answer)
+                self._worker.dropped(context)
+        self._worker.answered(answer)
         return answer
+
+    async def _recover(self, unsaid: list[tuple[Operation, Context | None]]) -> None:
+        """The frontier has lost what this worker said last, maybe puts whose parent it would ack now: say it anew.
+
+        Nothing that is in hands may be acked any more; it goes back, and is done again by whoever claims it.
+        """
+        logger.warning(
+            "Redis does not know what this worker said last (fail-over, restart, or it was taken for dead): "
+            "its requests go back to the queue and are done again"
+        )
+        self._worker.lost()
+        while self.claimed:
+            self._worker.forgot(self.claimed.popleft())
+        for operation, context in reversed(unsaid):
+            self._outbox.appendleft((operation, context))
+        for index, (operation, context) in enumerate(self._outbox):
+            if isinstance(operation, Ack | Bury | Refuse):
+                self._outbox[index] = (GiveBack(operation.request_id), context)
+        await self.reconcile()
+
+    async def reconcile(self) -> None:
+        """Give back leases that this worker does not know of; forget claims that are not leased to it any more.
+
+        Raises:
+            FrontierError: Redis answers, and will not do what was asked.
+        """
+        said = {operation.request_id for operation, _ in self._outbox if not isinstance(operation, Put | Pause)}
+        held = [*self._worker.held(), *(claim.request_id for claim in self.claimed), *said]
+        missing = set(await patiently(lambda: self._frontier.reconcile(held)))
+        for claim in [one for one in self.claimed if one.request_id in missing]:
+            self.claimed.remove(claim)
+            self._worker.forgot(claim)
+
+    def give_back_unstarted(self) -> None:
+        """Return what the buffer holds; the worker takes no more."""
+        self._taking = False
+        while self.claimed:
+            claim = self.claimed.popleft()
+            self._worker.forgot(claim)
+            self.say(GiveBack(claim.request_id))
 
     def _next_batch(self, want: int) -> tuple[Batch, list[Context | None]]:
         said = [self._outbox.popleft() for _ in range(min(len(self._outbox), self._batch_size))]
@@ -170,8 +241,9 @@ class Exchange(Generic[Context]):
             sequence=self._sequence,
             operations=[operation for operation, _ in said],
             want=max(0, want),
-            full=self._full_hosts(),
-            local=self._local(),
+            held=self._worker.by_host(),
+            share=self._share,
+            local=self._worker.local(),
         )
         return batch, [context for _, context in said]
 
@@ -181,7 +253,7 @@ class Exchange(Generic[Context]):
         loop = asyncio.get_running_loop()
         if self._outbox or (answer.claims and len(self.claimed) <= self._prefetch // 2):
             delay = self._flush
-        elif len(self.claimed) < self._prefetch:
+        elif self._taking and len(self.claimed) < self._prefetch:
             delay = self._idle = min(self._idle * 2, IDLE_MOST)
             if answer.next_ms >= 0:
                 delay = min(delay, max(answer.next_ms / 1000, 0.001))

@@ -1,20 +1,26 @@
-"""The spider middleware that tells each item which request it comes from (``delivery``)."""
+"""Tells each item which request it comes from (``delivery``): a spider middleware, and the same for errbacks."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
+from twisted.python.failure import Failure
 
-from spiders_project.delivery import Origin, deliveries_of, origins_of
+from spiders_project.delivery import Delivery, Origin, Origins, deliveries_of, origins_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import Callable
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from spiders_project.delivery import Delivery
+
+def _note(output: Any, delivery: Delivery, origins: Origins) -> None:
+    if output is not None and not isinstance(output, Request):
+        origins.register(output, Origin(delivery, delivery.items))
+        delivery.items += 1
 
 
 class OriginMiddleware:
@@ -36,18 +42,56 @@ class OriginMiddleware:
         """Pass everything on; note where items come from."""
         delivery = self._deliveries.get(response.request)
         for output in result:
-            if delivery is not None and output is not None and not isinstance(output, Request):
-                self._note(output, delivery)
+            if delivery is not None:
+                _note(output, delivery, self._origins)
             yield output
 
     async def process_spider_output_async(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """As ``process_spider_output``, for callbacks that are async generators."""
         delivery = self._deliveries.get(response.request)
         async for output in result:
-            if delivery is not None and output is not None and not isinstance(output, Request):
-                self._note(output, delivery)
+            if delivery is not None:
+                _note(output, delivery, self._origins)
             yield output
 
-    def _note(self, item: Any, delivery: Delivery) -> None:
-        self._origins.register(item, Origin(delivery, delivery.items))
-        delivery.items += 1
+
+class Errback:
+    """An errback whose success counts: what it handles is no failure any more, and its items have an origin.
+
+    Spider middlewares do not see what an errback yields after a failed download.
+    """
+
+    def __init__(self, wrapped: Callable[..., Any], delivery: Delivery, crawler: Crawler) -> None:
+        self.wrapped = wrapped
+        self._delivery = delivery
+        self._origins = origins_of(crawler)
+
+    def __call__(self, failure: Failure) -> Any:
+        """Call the errback; what it raises passes through."""
+        return self._handled(self.wrapped(failure))
+
+    def _handled(self, output: Any) -> Any:
+        if isinstance(output, Failure):
+            return output  # not handled: the engine raises it
+        if isinstance(output, Coroutine):
+            return self._awaited(output)
+        self._delivery.error = None
+        if isinstance(output, AsyncIterator):
+            return self._followed_async(output)
+        if isinstance(output, Iterable) and not isinstance(output, dict | str | bytes):
+            return self._followed(output)
+        _note(output, self._delivery, self._origins)
+        return output
+
+    async def _awaited(self, output: Coroutine[Any, Any, Any]) -> Any:
+        return self._handled(await output)
+
+    def _followed(self, output: Iterable[Any]) -> Iterable[Any]:
+        for one in output:
+            _note(one, self._delivery, self._origins)
+            yield one
+
+    async def _followed_async(self, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        async for one in output:
+            _note(one, self._delivery, self._origins)
+            yield one

@@ -14,13 +14,17 @@ from spiders_project.frontier.connection import translated
 from spiders_project.frontier.contract import (
     Ack,
     Answer,
+    Ask,
     Batch,
     Bury,
     Claim,
     GiveBack,
+    Grant,
     Left,
     Operation,
+    Pause,
     Put,
+    Refuse,
     SeedVerdict,
     Terms,
 )
@@ -67,13 +71,13 @@ def packed_terms(terms: Terms) -> bytes:
     )
 
 
-def _put(put: Put) -> tuple[bytes, str, int, str, bool]:
+def _put(put: Put) -> tuple[bytes, str, int, str, bool, int]:
     # Signed, since Redis's integer sets hold signed 64-bit numbers.
     mark = str(int.from_bytes(put.fingerprint, "big", signed=True)) if put.fingerprint else ""
-    return put.payload, put.host, put.priority, mark, put.force
+    return put.payload, put.host, put.priority, mark, put.force, put.delay_ms
 
 
-def _operation(operation: Operation) -> tuple[Any, ...]:
+def _operation(operation: Operation) -> tuple[Any, ...]:  # noqa: PLR0911 - one return a kind
     match operation:
         case Put():
             return "p", *_put(operation)
@@ -85,6 +89,10 @@ def _operation(operation: Operation) -> tuple[Any, ...]:
             return "l", request_id
         case GiveBack(request_id):
             return "g", request_id
+        case Refuse(request_id, letter, version):
+            return "r", request_id, letter, version
+        case Pause(host, pause_ms):
+            return "w", host, pause_ms
 
 
 class RedisFrontier:
@@ -118,12 +126,14 @@ class RedisFrontier:
 
     async def exchange(self, batch: Batch) -> Answer:
         """See ``contract.Frontier``."""
-        blob = pack(([_operation(one) for one in batch.operations], batch.want, tuple(batch.full), batch.local))
+        operations = [_operation(one) for one in batch.operations]
+        blob = pack((operations, batch.want, dict(batch.held), batch.share, batch.local))
         answer = msgpack.unpackb(await self._run("exchange", str(batch.sequence), blob), raw=True)
-        claims, dropped, discarded, seeds, still_open, next_ms, run, ended = answer
+        claims, dropped, discarded, seeds, still_open, next_ms, run, ended, lost = answer
         return Answer(
             claims=[
-                Claim(id_.decode(), payload, host.decode("utf-8", "replace"), n) for id_, payload, host, n in claims
+                Claim(id_.decode(), payload, host.decode("utf-8", "surrogateescape"), booking, deliveries)
+                for id_, payload, host, booking, deliveries in claims
             ],
             dropped=dropped,
             discarded=discarded,
@@ -132,6 +142,7 @@ class RedisFrontier:
             next_ms=next_ms,
             run=run.decode(),
             ended=ended,
+            lost=lost,
         )
 
     async def start(self, puts: Sequence[Put]) -> bool:
@@ -153,6 +164,17 @@ class RedisFrontier:
         """See ``contract.Frontier``."""
         rows = [(one.entry, [_put(put) for put in one.puts], one.rejected or False, one.max_pages) for one in verdicts]
         return int(await self._run("seeds", pack(rows)))
+
+    async def book(self, asks: Sequence[Ask]) -> Sequence[Grant]:
+        """See ``contract.Frontier``."""
+        blob = pack([(ask.host, ask.booking, ask.slot) for ask in asks])
+        grants = msgpack.unpackb(await self._run("book", blob, secrets.token_hex(4)), raw=False)
+        return [Grant(wait_ms, granted, slot_id) for wait_ms, granted, slot_id in grants]
+
+    async def reconcile(self, held: Sequence[str]) -> Sequence[str]:
+        """See ``contract.Frontier``."""
+        missing: list[str] = msgpack.unpackb(await self._run("reconcile", pack(list(held))), raw=False)
+        return missing
 
     async def leave(self) -> None:
         """See ``contract.Frontier``."""

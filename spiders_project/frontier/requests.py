@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import time
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
@@ -14,9 +17,14 @@ from spiders_project.frontier.contract import Put
 if TYPE_CHECKING:
     from scrapy import Spider
 
+    from spiders_project.config import Options
     from spiders_project.frontier.dupefilter import DupeFilter
 
 DOWNLOAD_SLOT = "download_slot"
+#: In meta: a unix time (s) or an aware datetime before which the request is not to be crawled.
+NOT_BEFORE = "not_before"
+#: In meta: the ``retry_times`` for which the request has waited already; a copied meta waits no second time.
+WAITED = "retry_waited"
 
 
 class AssignedSlot(str):
@@ -40,11 +48,13 @@ def hostname(request: Request) -> str:
 class RequestCodec:
     """Turns requests of one spider into puts, and payloads into requests again."""
 
-    def __init__(self, spider: Spider, dupefilter: DupeFilter, max_bytes: int) -> None:
-        """``max_bytes`` is the most that one payload may take."""
+    def __init__(self, spider: Spider, dupefilter: DupeFilter, options: Options) -> None:
+        """``options`` bound the size of a payload and the time that a retry waits."""
         self._spider = spider
         self._dupefilter = dupefilter
-        self._max_bytes = max_bytes
+        self._max_bytes = options.frontier_max_request_bytes
+        self._backoff = options.retry_backoff_seconds
+        self._backoff_max = options.retry_backoff_max_seconds
 
     def put_of(self, request: Request, *, force: bool = False) -> Put:
         """The put of ``request``; with ``force`` it is queued even when seen, and marked all the same.
@@ -57,6 +67,7 @@ class RequestCodec:
         if type(slot) is AssignedSlot:
             meta = {name: value for name, value in meta.items() if name != DOWNLOAD_SLOT}
             slot = None
+        delay, meta = self._delay(meta)
         mark = b"" if request.dont_filter and not force else self._dupefilter.mark_of(request)
         return Put(
             payload=codec.encode(self._fields(request, meta), self._max_bytes),
@@ -64,7 +75,26 @@ class RequestCodec:
             priority=int(request.priority),
             fingerprint=mark,
             force=force,
+            delay_ms=delay,
         )
+
+    def _delay(self, meta: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """How long the request is to wait, in ms, and its meta without the wish to.
+
+        Retries, whoever made them (the middleware, ``get_retry_request``), back off exponentially with full jitter
+        (M. Brooker, "Exponential Backoff And Jitter", 2015).
+        """
+        delay = 0.0
+        times = meta.get("retry_times", 0)
+        if times and meta.get(WAITED) != times:
+            delay = random.uniform(0, min(self._backoff_max, self._backoff * 2 ** min(times - 1, 30)))  # noqa: S311
+            meta = {**meta, WAITED: times}
+        if NOT_BEFORE in meta:
+            when = meta[NOT_BEFORE]
+            when = when.timestamp() if isinstance(when, datetime) else float(when)
+            delay = max(delay, when - time.time())
+            meta = {name: value for name, value in meta.items() if name != NOT_BEFORE}
+        return round(max(0.0, delay) * 1000), meta
 
     def _fields(self, request: Request, meta: dict[str, Any]) -> dict[str, Any]:
         spider = self._spider

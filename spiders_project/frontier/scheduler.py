@@ -14,6 +14,7 @@ import logging
 import os
 import secrets
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
@@ -26,21 +27,25 @@ from spiders_project import statnames as stat
 from spiders_project.config import Options, start_urls_key, start_urls_kind
 from spiders_project.errors import CodecError, FrontierError
 from spiders_project.frontier.connection import async_client, blocking_client
+from spiders_project.frontier.contract import Pause, Refuse
 from spiders_project.frontier.exchange import Exchange, patiently
+from spiders_project.frontier.gate import Gate
 from spiders_project.frontier.heartbeat import Heartbeat
 from spiders_project.frontier.redis_frontier import RedisFrontier
 from spiders_project.frontier.requests import RequestCodec
 from spiders_project.frontier.seed_reader import SeedReader
-from spiders_project.frontier.terms import terms_of
+from spiders_project.frontier.terms import limits_of, terms_of
 from spiders_project.frontier.tracker import Tracker
 from spiders_project.keys import Keys
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
-    from spiders_project.frontier.contract import Answer
+    from spiders_project.frontier.contract import Answer, Claim
     from spiders_project.frontier.dupefilter import DupeFilter
 
 logger = logging.getLogger(__name__)
@@ -49,6 +54,8 @@ logger = logging.getLogger(__name__)
 CLOSE_PATIENCE = 10.0
 #: Entries of start_urls moved in one step, and the open requests above which a busy worker leaves them there.
 SEED_BATCH, SEED_HIGH_WATER = 100, 100_000
+#: What CONCURRENT_REQUESTS = 0 (no limit) means for the buffer.
+UNLIMITED_REQUESTS = 100
 
 
 class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis ships no types
@@ -96,21 +103,24 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         self.worker = f"{options.node_name}:{job or os.getpid()}:{secrets.token_hex(3)}"
         self._facts = {"node": options.node_name, "job": job, "version": getattr(spider, "_version", "") or ""}
         self.frontier = RedisFrontier(async_client(settings), keys, self.worker, terms, self._report)
-        concurrent = settings.getint("CONCURRENT_REQUESTS") or 100
+        concurrent = settings.getint("CONCURRENT_REQUESTS") or UNLIMITED_REQUESTS
         self.exchange: Exchange[Request] = Exchange(
             self.frontier,
+            self,
             batch_size=options.frontier_batch_size,
             flush_seconds=options.frontier_flush_seconds,
             prefetch=options.frontier_prefetch or concurrent,
-            on_answer=self._on_answer,
-            on_dropped=self._on_dropped,
-            read_seeds=self._read_seeds,
-            full_hosts=lambda: self.tracker.full_hosts,
-            local=lambda: len(self._local) + self.tracker.local,
+            share=max(1, int(concurrent * options.frontier_host_share)),
         )
-        self.tracker = Tracker(self.crawler, self.exchange.say, max(1, int(concurrent * options.frontier_host_share)))
-        self.tracker.watch()
-        self.codec = RequestCodec(spider, self.df, options.frontier_max_request_bytes)
+        self.tracker = Tracker(self.crawler, self.exchange.say)
+        self.gate = Gate(
+            self.frontier,
+            limits_of=partial(limits_of, terms),
+            held=lambda host: self.tracker.by_host[host],
+            say=self.exchange.say,
+        )
+        self.tracker.watch(self._stopping)
+        self.codec = RequestCodec(spider, self.df, options)
         self._seeds = SeedReader(
             self.crawler,
             self.frontier,
@@ -176,6 +186,8 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             self.df.remember(put.fingerprint)
         self.stats.inc_value(stat.ENQUEUED)
         self.stats.inc_value(stat.ENQUEUED_REDIS)
+        if put.delay_ms:
+            self.stats.inc_value(stat.DELAYED)
         self.exchange.say(put, request)
         return True
 
@@ -191,11 +203,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             try:
                 request = self.codec.request_of(claim.payload)
             except CodecError as error:
-                self.stats.inc_value(stat.UNDECODABLE)
-                logger.error(  # noqa: TRY400 - the sentence says it; a traceback of msgpack's helps nobody
-                    "Request %s cannot be read: %s. It is kept as a dead letter.", claim.request_id, error
-                )
-                self.tracker.bury(claim.request_id, "undecodable", str(error))
+                self._refuse(claim, error)
                 continue
             self.tracker.started(request, claim, self.df.request_fingerprint(request))
             self.stats.inc_value(stat.DEQUEUED)
@@ -219,6 +227,19 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         """
         raise FrontierError("a crawl belongs to all its workers: use `scrapy frontier purge` to forget it")
 
+    def _refuse(self, claim: Claim, error: CodecError) -> None:
+        """Set a request aside that this version cannot read (F10); workers of another version may."""
+        self.stats.inc_value(stat.UNDECODABLE)
+        logger.error(
+            "Request %(id)s cannot be read here: %(error)s. It is left to workers of another version, "
+            "or kept as a dead letter when there are none",
+            {"id": claim.request_id, "error": error},
+            extra={"spider": self.spider},
+        )
+        self.tracker.forgot(claim.request_id)
+        letter = json.dumps({"reason": "undecodable", "error": str(error)}).encode()
+        self.exchange.say(Refuse(claim.request_id, letter, self._facts["version"]))
+
     def _keep_local(self, request: Request, error: CodecError) -> bool:
         """Keep a request that cannot be written (F6) in this worker; the error names the key."""
         if not request.dont_filter:
@@ -236,22 +257,56 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         self._local.append(request)
         return True
 
-    # ------------------------------------------------------------------ what the frontier answers
+    def pause(self, host: str, seconds: float) -> None:
+        """Let nobody in the cluster visit ``host`` for ``seconds``."""
+        self.exchange.say(Pause(host, round(seconds * 1000)))
 
-    async def _read_seeds(self, answer: Answer) -> bool:
-        """Move seeds where there are some; False when there was nothing to do."""
+    # ------------------------------------------------------------------ the exchange's worker
+
+    def held(self) -> list[str]:
+        """See ``exchange.Worker``."""
+        return [*self.tracker.held, *self.gate.slot_ids]
+
+    def by_host(self) -> Mapping[str, int]:
+        """See ``exchange.Worker``."""
+        return self.tracker.by_host
+
+    def local(self) -> int:
+        """See ``exchange.Worker``."""
+        return len(self._local) + self.tracker.local
+
+    def took(self, claim: Claim, asked_at: float) -> None:
+        """See ``exchange.Worker``."""
+        self.tracker.took(claim, asked_at)
+
+    def forgot(self, claim: Claim) -> None:
+        """See ``exchange.Worker``."""
+        self.tracker.forgot(claim.request_id)
+
+    def dropped(self, context: Request) -> None:
+        """See ``exchange.Worker``."""
+        self.df.log(context, self.spider)
+        self.crawler.signals.send_catch_log(signals.request_dropped, request=context, spider=self.spider)
+
+    def lost(self) -> None:
+        """See ``exchange.Worker``."""
+        self.stats.inc_value(stat.TAINTED)
+        self.df.forget()
+        self.tracker.taint()
+
+    async def read_seeds(self, answer: Answer) -> bool:
+        """See ``exchange.Worker``."""
         if not answer.seeds or (answer.open > SEED_HIGH_WATER and self.exchange.claimed):
             return False
         await self._seeds.read()
         return True
 
-    def _on_answer(self, answer: Answer) -> None:
+    def answered(self, answer: Answer) -> None:
+        """See ``exchange.Worker``."""
         self._open = answer.open
         self.stats.inc_value(stat.CALLS)
         if answer.claims:
             self.stats.inc_value(stat.CLAIMED, len(answer.claims))
-            for claim in answer.claims:
-                self.tracker.took(claim)
         if answer.discarded:
             self.stats.inc_value(stat.DISCARDED, answer.discarded)
         if self._ended_at_start is None:
@@ -266,10 +321,6 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         slot = self.crawler.engine._slot  # noqa: SLF001 - there is no public way
         if slot is not None:
             slot.nextcall.schedule()
-
-    def _on_dropped(self, request: Request) -> None:
-        self.df.log(request, self.spider)
-        self.crawler.signals.send_catch_log(signals.request_dropped, request=request, spider=self.spider)
 
     def _spider_idle(self) -> None:
         """An idle worker waits while others hold work; the crawl's end is decided for all, in Redis."""
@@ -290,6 +341,11 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         )
 
     # ------------------------------------------------------------------ closing
+
+    def _stopping(self) -> None:
+        """The engine starts nothing any more: what it has not started is for other workers."""
+        self.gate.close()
+        self.exchange.give_back_unstarted()
 
     def close(self, reason: str) -> Deferred[None]:  # noqa: ARG002 - Scrapy's interface
         """Say what is left to say, give back what was not started; delete nothing."""

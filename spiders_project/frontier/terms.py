@@ -41,3 +41,8 @@ def terms_of(settings: Any, options: Options, spider: object, *, seeds_key: str,
         seeds_key=seeds_key,
         seeds_kind=seeds_kind,
     )
+
+
+def limits_of(terms: Terms, host: str) -> HostLimits:
+    """What ``host`` allows."""
+    return terms.host_limits.get(host, terms.limits)

@@ -1,4 +1,4 @@
-"""Follows each claimed request through this worker, from the engine's hands to its ack."""
+"""Follows each claimed request through this worker, from its claim to its ack."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from scrapy.utils.python import global_object_name
 from spiders_project import statnames as stat
 from spiders_project.delivery import Delivery, deliveries_of
 from spiders_project.errors import ConfigError
-from spiders_project.frontier.contract import Ack, Bury, Left
-from spiders_project.frontier.requests import assign_slot
+from spiders_project.frontier.contract import Ack, Bury, GiveBack, Left
+from spiders_project.frontier.gate import Ticket
+from spiders_project.frontier.origins import Errback
+from spiders_project.frontier.requests import assign_slot, hostname
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+#: Characters of an error that a dead letter keeps.
+MOST_ERROR = 2000
+
 
 class Tracker:
     """Says to the frontier what becomes of claimed requests.
@@ -36,37 +41,45 @@ class Tracker:
     does, so ``watch`` puts itself before the slot's ``remove_request``.
     """
 
-    def __init__(self, crawler: Crawler, say: Callable[[Operation], None], share: int) -> None:
-        """``say`` sends an operation; ``share`` is how many downloads of one host are this worker's share."""
+    def __init__(self, crawler: Crawler, say: Callable[[Operation], None]) -> None:
+        """``say`` sends an operation to the frontier."""
         self._crawler = crawler
         self._stats = crawler.stats
         self._say = say
-        self._share = share
         self._deliveries = deliveries_of(crawler)
-        self._hosts: dict[str, str] = {}  # request id → host, until its download has ended
-        self._by_host: Counter[str] = Counter()
+        self._tickets: dict[str, Ticket] = {}  # by request id, until its download has ended
         self._locals: set[Request] = set()
+        self._not_started: set[str] = set()  # ids of deliveries that go back when they settle
+        self.by_host: Counter[str] = Counter()
         self.counts = {"acked": 0, "pages": 0, "items": 0, "errors": 0}
 
-    def watch(self) -> None:
+    def watch(self, stopping: Callable[[], None]) -> None:
         """Hook the engine's slot and connect the signals; to be called from the scheduler's ``open``.
+
+        Args:
+            stopping: Called when the engine begins to close its slot: nothing new is started from then on.
 
         Raises:
             ConfigError: This version of Scrapy has no such slot.
         """
-        slot = getattr(self._crawler.engine, "_slot", None)
-        remove_request = getattr(slot, "remove_request", None)
-        if not callable(remove_request):
+        slot: Any = getattr(self._crawler.engine, "_slot", None)
+        remove_request, close = (getattr(slot, name, None) for name in ("remove_request", "close"))
+        if not callable(remove_request) or not callable(close):
             raise ConfigError(
-                f"Scrapy's engine has no {global_object_name(type(slot))}.remove_request any more, by which the "
-                "frontier learns that a request is done: install the Scrapy version that requirements.txt names"
+                f"Scrapy's engine has no {global_object_name(type(slot))}.remove_request and close any more, by which "
+                "the frontier learns that a request is done: install the Scrapy version that requirements.txt names"
             )
 
         def removed(request: Request) -> None:
             remove_request(request)
             self._done(request)
 
-        slot.remove_request = removed  # type: ignore[union-attr] # checked above
+        def closing() -> Any:
+            stopping()
+            return close()
+
+        slot.remove_request = removed
+        slot.close = closing
         connect = self._crawler.signals.connect
         connect(self._reached_downloader, signals.request_reached_downloader)
         connect(self._left_downloader, signals.request_left_downloader)
@@ -74,40 +87,70 @@ class Tracker:
         connect(self._item_error, signals.item_error)
         connect(self._item_scraped, signals.item_scraped)
 
-    # ------------------------------------------------------------------ the worker's hands
+    # ------------------------------------------------------------------ what is in hands
 
     def __len__(self) -> int:
         return len(self._deliveries)
 
     @property
-    def full_hosts(self) -> list[str]:
-        """Hosts that have their share of this worker's slots."""
-        return [host for host, count in self._by_host.items() if count >= self._share]
-
-    def took(self, claim: Claim) -> None:
-        """A claim came into the worker's buffer."""
-        self._hosts[claim.request_id] = claim.host
-        self._by_host[claim.host] += 1
-
-    def started(self, request: Request, claim: Claim, fingerprint: bytes) -> None:
-        """The engine gets ``request`` now."""
-        self._deliveries[request] = Delivery(claim.request_id, fingerprint, partial(self._settled, request))
-
-    def started_local(self, request: Request) -> None:
-        """The engine gets a request that lives in this worker only."""
-        self._locals.add(request)
+    def held(self) -> list[str]:
+        """Ids of the requests under way."""
+        return [delivery.request_id for delivery in self._deliveries.values()]
 
     @property
     def local(self) -> int:
         """Requests under way that live in this worker only."""
         return len(self._locals)
 
-    def bury(self, request_id: str, reason: str, error: str) -> None:
-        """A claimed request cannot even be started: set it aside, go on."""
-        self._free(request_id)
-        self._stats.inc_value(stat.DEAD)
-        self.counts["errors"] += 1
-        self._say(Bury(request_id, json.dumps({"reason": reason, "error": error}).encode()))
+    def took(self, claim: Claim, asked_at: float) -> None:
+        """A claim came into the worker's buffer."""
+        self._tickets[claim.request_id] = Ticket(claim.host, asked_at, claim.booking)
+        self.by_host[claim.host] += 1
+
+    def forgot(self, request_id: str) -> bool:
+        """A claim left the buffer, or its download has ended; False when that was known."""
+        ticket = self._tickets.pop(request_id, None)
+        if ticket is None:
+            return False
+        self.by_host[ticket.host] -= 1
+        if not self.by_host[ticket.host]:
+            del self.by_host[ticket.host]
+        return True
+
+    def started(self, request: Request, claim: Claim, fingerprint: bytes) -> None:
+        """The engine gets ``request`` now."""
+        delivery = Delivery(claim.request_id, fingerprint, partial(self._settled, request))
+        self._deliveries[request] = delivery
+        if request.errback is not None:
+            request.errback = Errback(request.errback, delivery, self._crawler)
+
+    def started_local(self, request: Request) -> None:
+        """The engine gets a request that lives in this worker only."""
+        self._locals.add(request)
+
+    def ticket_of(self, request: Request) -> Ticket:
+        """What the gate is shown for ``request``."""
+        delivery = self._deliveries.get(request)
+        ticket = self._tickets.get(delivery.request_id) if delivery is not None else None
+        return ticket or Ticket(request.meta.get("download_slot") or hostname(request))
+
+    # ------------------------------------------------------------------ outcomes
+
+    def gave_up(self, request: Request, reason: str, error: str) -> None:
+        """The download of ``request`` failed for good; it becomes a dead letter unless its errback handles that."""
+        delivery = self._deliveries.get(request)
+        if delivery is not None:
+            delivery.fail(f"{reason}: {error}")
+
+    def not_started(self, request: Request) -> None:
+        """The worker stops before ``request`` was started: it goes back, whatever the engine makes of it."""
+        delivery = self._deliveries.get(request)
+        if delivery is not None:
+            self._not_started.add(delivery.request_id)
+
+    def taint(self) -> None:
+        """Puts of what is in hands may be gone: nothing of it may be acked."""
+        self._not_started.update(self.held)
 
     # ------------------------------------------------------------------ what Scrapy says
 
@@ -116,7 +159,7 @@ class Tracker:
 
     def _left_downloader(self, request: Request) -> None:
         delivery = self._deliveries.get(request)
-        if delivery is not None and self._free(delivery.request_id):
+        if delivery is not None and self.forgot(delivery.request_id):
             self._say(Left(delivery.request_id))
 
     def _spider_error(self, failure: Failure, response: Response | Failure) -> None:
@@ -137,29 +180,27 @@ class Tracker:
     def _done(self, request: Request) -> None:
         delivery = self._deliveries.get(request)
         if delivery is not None:
-            self._free(delivery.request_id)
+            self.forgot(delivery.request_id)
             delivery.release()
         else:
             self._locals.discard(request)
 
-    def _free(self, request_id: str) -> bool:
-        host = self._hosts.pop(request_id, None)
-        if host is None:
-            return False
-        self._by_host[host] -= 1
-        if not self._by_host[host]:
-            del self._by_host[host]
-        return True
-
     def _settled(self, request: Request, delivery: Delivery) -> None:
         del self._deliveries[request]
-        if delivery.error is None:
+        if delivery.request_id in self._not_started:
+            self._not_started.discard(delivery.request_id)
+            self._say(GiveBack(delivery.request_id))
+        elif delivery.error is None:
             pages = 1 if delivery.items else 0
             self.counts["acked"] += 1
             self.counts["pages"] += pages
             self._stats.inc_value(stat.ACKED)
             self._say(Ack(delivery.request_id, pages))
-            return
+        else:
+            self._dead(request, delivery)
+
+    def _dead(self, request: Request, delivery: Delivery) -> None:
+        assert delivery.error is not None
         reason, _, error = delivery.error.partition(": ")
         self._stats.inc_value(stat.DEAD)
         logger.error(
@@ -167,5 +208,10 @@ class Tracker:
             {"request": request, "reason": reason, "error": error},
             extra={"spider": self._crawler.spider},
         )
-        letter = {"reason": reason, "error": error[:2000], "url": request.url}
+        letter = {
+            "reason": reason,
+            "error": error[:MOST_ERROR],
+            "url": request.url,
+            "attempts": request.meta.get("retry_times", 0) + 1,
+        }
         self._say(Bury(delivery.request_id, json.dumps(letter).encode()))

@@ -68,9 +68,7 @@ def parse_arguments(model: type[BaseModel], arguments: dict[str, Any]) -> dict[s
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = first["loc"][0]
-        raise ConfigError(
-            f"spider argument {name}={arguments[str(name)]!r} is refused: {first['msg']}"
-        ) from None
+        raise ConfigError(f"spider argument {name}={arguments[str(name)]!r} is refused: {first['msg']}") from None
     return {**arguments, **{name: getattr(parsed, name) for name in known}}
 
 

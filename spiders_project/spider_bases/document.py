@@ -173,9 +173,7 @@ class Document:
         if self.is_html:
             page = next(self.root.iter("html"), self.root)
             declared = (
-                page.get("lang")
-                or page.get("{http://www.w3.org/XML/1998/namespace}lang")
-                or page.get("xml:lang")
+                page.get("lang") or page.get("{http://www.w3.org/XML/1998/namespace}lang") or page.get("xml:lang")
             )
             if declared:
                 return declared.strip() or None

@@ -58,9 +58,7 @@ class SitemapSpider(SharedSpider, spiders.SitemapSpider):
             if sitemap.type == "sitemapindex":
                 yield Request(url, self.parse_sitemap, meta=meta)
             elif url in scope:
-                yield Request(
-                    url, self.parse_page, meta=meta, cb_kwargs={"lastmod": entry.get("lastmod") or None}
-                )
+                yield Request(url, self.parse_page, meta=meta, cb_kwargs={"lastmod": entry.get("lastmod") or None})
 
     def parse_page(self, response: Response, lastmod: str | None = None) -> Iterator[Page]:
         """Store a page, with the time of change that the sitemap gave."""

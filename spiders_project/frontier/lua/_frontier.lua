@@ -24,7 +24,7 @@ local k_requests, k_ready, k_waiting = ns .. ':requests', ns .. ':ready', ns .. 
 local k_active, k_state, k_run = ns .. ':active', ns .. ':state', ns .. ':run'
 local k_deliveries, k_dead, k_local = ns .. ':deliveries', ns .. ':dead', ns .. ':local'
 local k_leases, k_workers = ns .. ':leases:' .. worker, ns .. ':workers'
-local k_seen = ns .. ':seen'
+local k_seen, k_delayed, k_places = ns .. ':seen', ns .. ':delayed', ns .. ':delayed:places'
 
 -- Numbers that a script may change many times: read once, written once by save().
 local state_fields = {'sequence', 'turn', 'leased', 'ended', 'idle_since'}
@@ -102,6 +102,21 @@ local function joined(host, queue_score)
   if queue_score < math.floor(held / SPAN) then
     call('ZADD', k_ready, ready_score(queue_score, held % SPAN), host)
   end
+end
+
+-- Nobody visits `host` before `until` (ms); a later time that holds already stays (a pause, another booking).
+local function hold(host, until_ms)
+  call('ZADD', k_waiting, 'GT', until_ms == math.huge and '+inf' or string.format('%.0f', until_ms), host)
+  call('ZREM', k_ready, host)
+end
+
+-- A claim's start may be late by so much before it has to book anew; added to the delay, so the limit still holds.
+local SLACK_MS = 20
+
+-- The delay after a start on `host`, jittered, in ms.
+local function draw_delay(host)
+  local delay, spread = limits_of(host)
+  return math.max(0, delay * (1 + spread * (2 * math.random() - 1)))
 end
 
 -- ---------------------------------------------------------------- the run
@@ -182,10 +197,16 @@ end
 
 -- ---------------------------------------------------------------- requests
 
+-- A request waits until `due` (ms), and joins the queue of its host then.
+local function delay_request(id, score, host, due)
+  call('ZADD', k_delayed, string.format('%.0f', due), id)
+  call('HSET', k_places, id, score .. ' ' .. host)
+end
+
 -- Queue a request and mark it; false when its fingerprint is known. `put` = {payload, host, priority, fingerprint,
--- force}.
+-- force, delay_ms}.
 local function put_request(put)
-  local payload, host, priority, fingerprint, force = unpack(put)
+  local payload, host, priority, fingerprint, force, delay = unpack(put)
   if limit_reached() then
     set_run('discarded', run.discarded + 1)
     return true
@@ -195,13 +216,18 @@ local function put_request(put)
   set_state('sequence', state.sequence + 1)
   local id = string.format('%010x', state.sequence)
   call('HSET', k_requests, id, payload)
-  call('ZADD', ns .. ':host:' .. host, -priority, id)
-  joined(host, -priority)
+  if delay > 0 then
+    delay_request(id, -priority, host, now + delay)
+  else
+    call('ZADD', ns .. ':host:' .. host, -priority, id)
+    joined(host, -priority)
+  end
   set_state('idle_since', 0)
   return true
 end
 
--- A lease is "<queue score> <1 while downloading, else 0> <host>".
+-- A lease is "<queue score> <1 while downloading, else 0> <host>". An id that begins with "!" is no request but the
+-- concurrency slot of a download that was never claimed (robots.txt, media).
 local function lease_of(id, leases)
   local value = call('HGET', leases, id)
   if not value then return nil end
@@ -219,7 +245,7 @@ local function end_lease(id, leases)
   local score, downloading, host = lease_of(id, leases)
   if not score then return nil end
   call('HDEL', leases, id)
-  set_state('leased', math.max(0, state.leased - 1))
+  if string.sub(id, 1, 1) ~= '!' then set_state('leased', math.max(0, state.leased - 1)) end
   if downloading then free_slot(host) end
   return score, host
 end
@@ -227,7 +253,7 @@ end
 -- Back to the old place in the queue; false when it was not leased to the worker.
 local function give_back(id, leases)
   local score, host = end_lease(id, leases)
-  if not score then return false end
+  if not score or string.sub(id, 1, 1) == '!' then return false end
   call('ZADD', ns .. ':host:' .. host, score, id)
   joined(host, tonumber(score))
   return true

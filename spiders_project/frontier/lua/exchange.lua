@@ -1,46 +1,89 @@
 -- Carry out a worker's operations in their order, then claim requests for it.
 --
 -- ARGV[4]  the batch's sequence number, as a decimal string
--- ARGV[5]  msgpack array {operations, want, full, local}; operations are arrays that begin with their kind:
---          {'p', payload, host, priority, fingerprint, force}   put
+-- ARGV[5]  msgpack array {operations, want, held: {host: count}, share, local}; operations are arrays that begin with
+--          their kind:
+--          {'p', payload, host, priority, fingerprint, force, delay_ms}   put
 --          {'a', id, pages}                                     ack
 --          {'d', id, letter}                                    bury: a dead letter
 --          {'l', id}                                            the download has ended
---          {'g', id}                                            give back, never started
--- Returns  msgpack array {claims, dropped, discarded, seeds, open, next_ms, run, ended};
---          claims are {id, payload, host, deliveries}, dropped are 0-based indexes of operations
+--          {'g', id}                                            give back
+--          {'r', id, letter, version}                           refuse: for another version, else bury
+--          {'w', host, ms}                                      pause a host
+-- Returns  msgpack array {claims, dropped, discarded, seeds, open, next_ms, run, ended, lost};
+--          claims are {id, payload, host, booking, deliveries}, dropped are 0-based indexes of operations
 
 local batch = cmsgpack.unpack(ARGV[5])
-local operations, want, full = batch[1], batch[2], batch[3]
-local k_replies = ns .. ':replies'
+local operations, want, held, share, local_count = unpack(batch)
+local k_replies, k_hungry = ns .. ':replies', ns .. ':hungry'
 
-local function claims_of(ids)
+-- `claimed` = {{id, booking}, ...}
+local function claims_of(claimed)
   local claims = {}
-  for _, id in ipairs(ids) do
+  for _, one in ipairs(claimed) do
+    local id, booking = one[1], one[2]
     local _, _, host = lease_of(id, k_leases)
     local payload = host and call('HGET', k_requests, id)
     if payload then
-      claims[#claims + 1] = {id, payload, host, tonumber(call('HGET', k_deliveries, id) or '0')}
+      claims[#claims + 1] = {id, payload, host, booking, tonumber(call('HGET', k_deliveries, id) or '0')}
     end
   end
   return claims
 end
 
-local function answer(claims, dropped, discarded)
-  local next_host = call('ZRANGE', k_waiting, 0, 0, 'WITHSCORES')
-  local next_ms = next_host[2] and math.max(0, tonumber(next_host[2]) - now) or -1
-  return cmsgpack.pack({claims, dropped, discarded, seeds_waiting(), call('HLEN', k_requests),
-                        math.ceil(next_ms), call('HGET', k_run, 'id') or '', state.ended})
+local function first_due()
+  local due = math.huge
+  for _, key in ipairs({k_waiting, k_delayed}) do
+    local first = call('ZRANGE', key, 0, 0, 'WITHSCORES')
+    if first[2] then due = math.min(due, tonumber(first[2])) end
+  end
+  return due == math.huge and -1 or math.ceil(math.max(0, due - now))
 end
 
--- The reply to this batch was lost on the way: say again what was said, do nothing twice.
+local function answer(claims, dropped, discarded, lost)
+  return cmsgpack.pack({claims, dropped, discarded, seeds_waiting(), call('HLEN', k_requests), first_due(),
+                        call('HGET', k_run, 'id') or '', state.ended, lost})
+end
+
+local function remember_reply(claimed, dropped)
+  call('HSET', k_replies, worker, cmsgpack.pack({ARGV[4], claimed, dropped}))
+end
+
 local reply = call('HGET', k_replies, worker)
-if reply then
-  local said = cmsgpack.unpack(reply)
-  if said[1] == ARGV[4] then return answer(claims_of(said[2]), said[3], 0) end
+local said = reply and cmsgpack.unpack(reply) or {'0', {}, {}}
+if said[1] == ARGV[4] then
+  -- The reply to this batch was lost on the way: say again what was said, do nothing twice.
+  return answer(claims_of(said[2]), said[3], 0, false)
+elseif tonumber(said[1]) ~= tonumber(ARGV[4]) - 1 then
+  -- What this worker said last is not known here, so its acks may stand on puts that are gone.
+  remember_reply({}, {})
+  return answer({}, {}, 0, true)
 end
 
 -- ---------------------------------------------------------------- operations
+
+local function bury(id, letter)
+  local payload = call('HGET', k_requests, id)
+  if not finish_request(id) then return end
+  call('HSET', k_dead, id, cmsgpack.pack({letter, payload, string.format('%.0f', now)}))
+  set_run('done', run.done + 1)
+  set_run('errors', run.errors + 1)
+end
+
+local REFUSED_MS = 1000  -- until a refused request is offered again
+
+-- Leave a request to workers of another version; false when none is alive.
+local function refuse(id, letter, version)
+  for _, other in ipairs(call('ZRANGE', k_workers, 0, -1)) do
+    local report = call('HGET', ns .. ':reports', other)
+    if report and cjson.decode(report).version ~= version then
+      local score, host = end_lease(id, k_leases)
+      if score then delay_request(id, score, host, now + REFUSED_MS) end
+      return true
+    end
+  end
+  return false
+end
 
 local dropped, discarded_before = {}, run.discarded
 for index, operation in ipairs(operations) do
@@ -53,12 +96,7 @@ for index, operation in ipairs(operations) do
       set_run('pages', run.pages + operation[3])
     end
   elseif kind == 'd' then
-    local payload = call('HGET', k_requests, id)
-    if finish_request(id) then
-      call('HSET', k_dead, id, cmsgpack.pack({operation[3], payload, string.format('%.0f', now)}))
-      set_run('done', run.done + 1)
-      set_run('errors', run.errors + 1)
-    end
+    bury(id, operation[3])
   elseif kind == 'l' then
     local score, downloading, host = lease_of(id, k_leases)
     if downloading then
@@ -67,10 +105,14 @@ for index, operation in ipairs(operations) do
     end
   elseif kind == 'g' then
     give_back(id, k_leases)
+  elseif kind == 'r' then
+    if not refuse(id, operation[3], operation[4]) then bury(id, operation[3]) end
+  elseif kind == 'w' then
+    hold(id, now + operation[3])
   end
 end
 
-if batch[4] > 0 then call('HSET', k_local, worker, batch[4]) else call('HDEL', k_local, worker) end
+if local_count > 0 then call('HSET', k_local, worker, local_count) else call('HDEL', k_local, worker) end
 
 -- A worker that joins is activity: an end that was near when it came is not its end.
 if ARGV[4] == '1' then set_state('idle_since', 0) end
@@ -96,6 +138,13 @@ if limit_reached() then
       call('ZREM', k_waiting, host)
     end
   end
+  local ids = call('ZRANGE', k_delayed, 0, math.max(0, budget - 1))
+  if #ids > 0 then
+    call('HDEL', k_requests, unpack(ids))
+    call('HDEL', k_places, unpack(ids))
+    call('ZREM', k_delayed, unpack(ids))
+    set_run('discarded', run.discarded + #ids)
+  end
   want = 0
 elseif page_limit() > 0 then
   -- Each leased request may become a page: hand out only what the limit still holds, so it is met exactly.
@@ -105,14 +154,38 @@ end
 -- ---------------------------------------------------------------- claim
 
 if want > 0 then
+  for _, id in ipairs(call('ZRANGEBYSCORE', k_delayed, '-inf', now, 'LIMIT', 0, 200)) do
+    local score, host = string.match(call('HGET', k_places, id), '^(%S+) (.*)$')
+    call('ZREM', k_delayed, id)
+    call('HDEL', k_places, id)
+    call('ZADD', ns .. ':host:' .. host, score, id)
+    joined(host, tonumber(score))
+  end
   for _, host in ipairs(call('ZRANGEBYSCORE', k_waiting, '-inf', now, 'LIMIT', 0, 1000)) do
     call('ZREM', k_waiting, host)
     offer(host)
   end
 end
 
-local is_full = {}
-for _, host in ipairs(full) do is_full[host] = true end
+-- Workers that lately got less than they wanted. One host's slots are shared with them, or the worker that hears
+-- first of a free slot would keep the host to itself.
+local HUNGRY_MS = 1500
+local others = 0
+if want > 0 then
+  call('ZREM', k_hungry, worker)
+  call('ZREMRANGEBYSCORE', k_hungry, '-inf', now - HUNGRY_MS)
+  others = call('ZCARD', k_hungry)
+end
+
+local function has_share(host)
+  return share > 0 and (held[host] or 0) >= share
+end
+
+local function owes_others(host)
+  if others == 0 then return false end
+  local _, _, limit = limits_of(host)
+  return limit > 0 and (held[host] or 0) >= math.ceil(limit / (others + 1))
+end
 
 -- The best request of `host`: {id, score}.
 local function best_of(host)
@@ -124,7 +197,7 @@ local function best_of(host)
   return best
 end
 
-local ids = {}
+local claimed = {}
 
 -- Claim one request of a ready host, and book the host.
 local function claim_from(host)
@@ -136,25 +209,31 @@ local function claim_from(host)
     call('HSET', k_leases, id, score .. ' 1 ' .. host)
     call('HINCRBY', k_active, host, 1)
     set_state('leased', state.leased + 1)
-    ids[#ids + 1] = id
-    local delay, spread = limits_of(host)
-    if delay > 0 then
-      delay = delay * (1 + spread * (2 * math.random() - 1))
-      call('ZADD', k_waiting, string.format('%.0f', now + math.max(0, delay)), host)
+    held[host] = (held[host] or 0) + 1
+    local booking = 0
+    if limits_of(host) > 0 then
+      booking = math.floor(now + draw_delay(host) + SLACK_MS)
+      hold(host, booking)
     end
+    claimed[#claimed + 1] = {id, booking}
   end
   offer(host)
 end
 
--- First the hosts that have not their share of this worker, then any.
+-- First the hosts that have not their share of this worker, then any that is not owed to others.
 for pass = 1, 2 do
   local skipped = 0
-  while #ids < want do
+  while #claimed < want do
     local host = call('ZRANGE', k_ready, skipped, skipped)[1]
     if not host then break end
-    if pass == 1 and is_full[host] then skipped = skipped + 1 else claim_from(host) end
+    if owes_others(host) or (pass == 1 and has_share(host)) then
+      skipped = skipped + 1
+    else
+      claim_from(host)
+    end
   end
 end
+if #claimed < want then call('ZADD', k_hungry, now, worker) end
 
 -- ---------------------------------------------------------------- the end of the run
 
@@ -176,5 +255,5 @@ end
 
 save()
 seen_save()
-call('HSET', k_replies, worker, cmsgpack.pack({ARGV[4], ids, dropped}))
-return answer(claims_of(ids), dropped, run.discarded - discarded_before)
+remember_reply(claimed, dropped)
+return answer(claims_of(claimed), dropped, run.discarded - discarded_before, false)

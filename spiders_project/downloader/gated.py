@@ -1,0 +1,53 @@
+"""Scrapy's downloader with the frontier's gate before each download."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy.core.downloader import Downloader, Slot
+from scrapy.exceptions import IgnoreRequest
+
+from spiders_project.frontier.gate import GateClosed
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.http import Response
+
+#: Downloads of one host at once in one process; the limit is the gate's, for the cluster.
+UNLIMITED = 1_000_000
+
+
+class GatedDownloader(Downloader):
+    """Holds each download until its host may be visited, as all workers together see it.
+
+    Behind the middlewares, so that robots.txt, media pipelines and ``download_async`` pass it too (F26). Delay and
+    concurrency of Scrapy's own slots are off: they count one process only, and do not even hold there (F19).
+    AutoThrottle still finds a slot for each host, and may slow it down further.
+    """
+
+    def _scheduler(self) -> Any:
+        """The frontier's scheduler; None under another one."""
+        scheduler = self.crawler.engine.scheduler
+        return scheduler if hasattr(scheduler, "gate") else None
+
+    def _get_slot(self, request: Request, spider: Any = None) -> tuple[str, Slot]:
+        key = self.get_slot_key(request)
+        if key not in self.slots and self._scheduler() is not None:
+            self.slots[key] = Slot(UNLIMITED, 0.0, 0.0)
+            self._start_slot_gc()
+        return super()._get_slot(request)
+
+    async def _enqueue_request(self, request: Request) -> Response:
+        scheduler = self._scheduler()
+        if scheduler is None:
+            return await super()._enqueue_request(request)
+        ticket = scheduler.tracker.ticket_of(request)
+        try:
+            await scheduler.gate.enter(ticket)
+        except GateClosed:
+            scheduler.tracker.not_started(request)
+            raise IgnoreRequest("the worker stops; the request was not started") from None
+        try:
+            return await super()._enqueue_request(request)
+        finally:
+            scheduler.gate.leave(ticket)

@@ -1,0 +1,184 @@
+"""The gate before each download: the last place where a host's limits are held, and the only one that sees all.
+
+A claim books its host, so most requests pass without asking anybody. What starts late (behind a slow robots.txt, after
+an outage, out of a full buffer) books anew, or delays would bunch. What never was claimed (robots.txt, media
+pipelines, ``download_async``) borrows the slot of a claimed request of its host that is not downloading yet, or
+gets a slot of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spiders_project.frontier.contract import Ask, Grant, Left
+from spiders_project.frontier.exchange import patiently
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spiders_project.frontier.contract import Frontier, HostLimits, Operation
+
+#: A start may be this late, in seconds, before it books anew; the claim script adds as much to the delay (SLACK_MS).
+SLACK = 0.020
+
+
+class GateClosed(Exception):  # noqa: N818 - a state, not a failure
+    """The worker stops; the download was not started."""
+
+
+@dataclass(slots=True, eq=False)
+class Ticket:
+    """One download on its way through the gate.
+
+    Attributes:
+        host: Its host.
+        claimed_at: When its claim was asked for (the loop's clock); None when it never was claimed.
+        booking: What its claim booked.
+        slot_id: The concurrency slot that it got for itself.
+    """
+
+    host: str
+    claimed_at: float | None = None
+    booking: int = 0
+    slot_id: str = ""
+
+
+class Gate:
+    """Holds the limits of hosts at the downloader."""
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        *,
+        limits_of: Callable[[str], HostLimits],
+        held: Callable[[str], int],
+        say: Callable[[Operation], None],
+    ) -> None:
+        """``held`` is how many claimed requests of a host this worker has whose download has not ended."""
+        self._frontier = frontier
+        self._limits_of = limits_of
+        self._held = held
+        self._say = say
+        self._downloading: Counter[str] = Counter()
+        self._slots: Counter[str] = Counter()
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._asks: list[tuple[Ask, asyncio.Future[Grant]]] = []
+        self._slot_ids: set[str] = set()
+        self._closed: asyncio.Event = asyncio.Event()
+
+    @property
+    def slot_ids(self) -> frozenset[str]:
+        """Slots of downloads that never were claimed."""
+        return frozenset(self._slot_ids)
+
+    async def enter(self, ticket: Ticket) -> None:
+        """Return when the download may start.
+
+        Raises:
+            GateClosed: The worker stops.
+            FrontierError: Redis answers, and will not do what was asked.
+        """
+        limits = self._limits_of(ticket.host)
+        needs_slot = limits.concurrency > 0 and not self._has_room(ticket.host)
+        if needs_slot and ticket.claimed_at is not None:
+            await self._room(ticket.host)  # its own slot is lent, and comes back
+            needs_slot = False
+        self._downloading[ticket.host] += 1  # reserved, also while it waits for its time
+        try:
+            if needs_slot or (limits.delay_ms > 0 and self._is_late(ticket)):
+                await self._book(ticket, needs_slot)
+        except BaseException:
+            self.leave(ticket)
+            raise
+        if self._closed.is_set():
+            self.leave(ticket)
+            raise GateClosed
+
+    def leave(self, ticket: Ticket) -> None:
+        """The download has ended, or will not start."""
+        host = ticket.host
+        self._downloading[host] -= 1
+        if not self._downloading[host]:
+            del self._downloading[host]
+        if ticket.slot_id:
+            self._slot_ids.discard(ticket.slot_id)
+            self._slots[host] -= 1
+            self._say(Left(ticket.slot_id))
+            ticket.slot_id = ""
+        waiters = self._waiting.get(host)
+        while waiters and self._has_room(host):
+            waiter = waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                break
+        if not waiters:
+            self._waiting.pop(host, None)
+
+    def close(self) -> None:
+        """Let nobody in any more; who waits is told so."""
+        self._closed.set()
+        for waiters in self._waiting.values():
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_exception(GateClosed())
+
+    def _has_room(self, host: str) -> bool:
+        return self._downloading[host] < self._held(host) + self._slots[host]
+
+    async def _room(self, host: str) -> None:
+        while not self._has_room(host):
+            if self._closed.is_set():
+                raise GateClosed
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiting.setdefault(host, deque()).append(waiter)
+            await waiter
+
+    def _is_late(self, ticket: Ticket) -> bool:
+        return ticket.claimed_at is None or asyncio.get_running_loop().time() - ticket.claimed_at > SLACK
+
+    async def _book(self, ticket: Ticket, needs_slot: bool) -> None:
+        while True:
+            grant = await self._ask(Ask(ticket.host, ticket.booking, needs_slot))
+            if grant.slot_id:
+                ticket.slot_id = grant.slot_id
+                self._slot_ids.add(grant.slot_id)
+                self._slots[ticket.host] += 1
+            if grant.wait_ms:
+                await self._sleep(grant.wait_ms / 1000)
+            if grant.granted:
+                return
+
+    async def _sleep(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self._closed.wait(), seconds)
+        except asyncio.TimeoutError:
+            return
+        raise GateClosed
+
+    # Downloads that come to the gate in one turn of the loop ask in one call.
+
+    async def _ask(self, ask: Ask) -> Grant:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Grant] = loop.create_future()
+        self._asks.append((ask, future))
+        if len(self._asks) == 1:
+            loop.call_soon(lambda: asyncio.ensure_future(self._send_asks()))
+        return await future
+
+    async def _send_asks(self) -> None:
+        asked, self._asks = self._asks, []
+        try:
+            grants = await patiently(
+                lambda: self._frontier.book([ask for ask, _ in asked]), give_up=self._closed.is_set
+            )
+        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to those who asked
+            for _, future in asked:
+                if not future.done():
+                    future.set_exception(error)
+            return
+        for (_, future), grant in zip(asked, grants, strict=True):
+            if not future.done():
+                future.set_result(grant)
