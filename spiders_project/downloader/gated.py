@@ -30,7 +30,7 @@ class GatedDownloader(Downloader):
         scheduler = self.crawler.engine.scheduler
         return scheduler if hasattr(scheduler, "gate") else None
 
-    def _get_slot(self, request: Request, spider: Any = None) -> tuple[str, Slot]:
+    def _get_slot(self, request: Request, spider: Any = None) -> tuple[str, Slot]:  # noqa: ARG002 - Scrapy's interface
         key = self.get_slot_key(request)
         if key not in self.slots and self._scheduler() is not None:
             self.slots[key] = Slot(UNLIMITED, 0.0, 0.0)
