@@ -1,0 +1,1 @@
+"""What a worker does beside crawling: it watches, counts and reports."""
