@@ -20,7 +20,8 @@ from spiders_project.secrets import mask
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
+#: Without a database, so that REDIS_DB can name one.
+DEFAULT_REDIS_URL = "redis://127.0.0.1:6379"
 
 #: A name that begins so is ours; an unknown one is a typo.
 PREFIXES = ("FRONTIER_", "MONGO_", "RETRY_BACKOFF_", "SEEDS_", "ITEM_KEYS", "ITEM_SCHEMAS")
@@ -209,24 +210,6 @@ def check_stock(settings: Mapping[str, Any]) -> None:
         ConfigError: A value is malformed or out of bounds; names the setting.
     """
     _validate(_Stock, settings)
-
-
-def redis_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Keyword arguments for ``scrapy_redis.connection.get_redis``, or for ``redis.Redis(.from_url)``.
-
-    REDIS_URL, REDIS_HOST, REDIS_PORT, REDIS_DB, REDIS_ENCODING and REDIS_PARAMS mean what they mean to
-    scrapy-redis, where a URL goes before the rest. Only our default, which nobody chose, gives way to them.
-    """
-    parameters: dict[str, Any] = dict(_load(settings.get("REDIS_PARAMS")) or {})
-    parts = {name: settings.get(f"REDIS_{name.upper()}") for name in ("host", "port", "db")}
-    parameters |= {name: value for name, value in parts.items() if value is not None}
-    if settings.get("REDIS_ENCODING"):
-        parameters["encoding"] = settings["REDIS_ENCODING"]
-    url = settings.get("REDIS_URL") or DEFAULT_REDIS_URL
-    chosen = url != DEFAULT_REDIS_URL or not {"host", "port", "db", "unix_socket_path"} & parameters.keys()
-    if chosen:
-        parameters["url"] = url
-    return parameters
 
 
 def start_urls_key(settings: Mapping[str, Any], namespace: str) -> str:

@@ -10,14 +10,14 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import redis
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.spiderloader import get_spider_loader
-from scrapy_redis.connection import get_redis
 
 from spiders_project.commands.base import Checked, refuse_wrong
-from spiders_project.config import Options, redis_parameters, start_urls_key, start_urls_kind
+from spiders_project.config import Options, start_urls_key, start_urls_kind
+from spiders_project.errors import FrontierError, FrontierUnavailable
+from spiders_project.frontier.connection import blocking_client, translated
 from spiders_project.secrets import mask
 from spiders_project.seeds.writer import push, read_entries
 
@@ -73,12 +73,10 @@ class Command(Checked, ScrapyCommand):
             report = self._push(settings, key, given, opts.file)
         except KeyboardInterrupt:
             self.exitcode = EXIT_INTERRUPTED
-        except redis.AuthenticationError as error:
-            self._fail(EXIT_FAILED, f"Redis refuses the password: {error}; is REDIS_URL right?")
-        except (redis.ConnectionError, redis.TimeoutError) as error:
-            self._fail(EXIT_CANNOT_CONNECT, f"Redis does not answer: {error}; is REDIS_URL right, and does it run?")
-        except redis.RedisError as error:
-            self._fail(EXIT_FAILED, f"Redis did not take the seeds for {key}: {error}")
+        except FrontierUnavailable as error:
+            self._fail(EXIT_CANNOT_CONNECT, f"{error}; is REDIS_URL right, and does Redis run?")
+        except FrontierError as error:
+            self._fail(EXIT_FAILED, str(error))
         else:
             _show(report, key, as_json=opts.json)
             self.exitcode = EXIT_FAILED if report.refused_count else 0
@@ -97,9 +95,9 @@ class Command(Checked, ScrapyCommand):
         return settings
 
     def _push(self, settings: BaseSettings, key: str, given: list[str], file: str | None) -> PushReport:
-        client = get_redis(**{"socket_connect_timeout": 5, "socket_timeout": 30} | redis_parameters(settings))
         with ExitStack() as stack:
-            stack.callback(client.close)
+            client = stack.enter_context(blocking_client(settings))
+            stack.enter_context(translated())
             return push(
                 client,
                 key,
