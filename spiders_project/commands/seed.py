@@ -85,7 +85,8 @@ class Command(Checked, ScrapyCommand):
         assert self.settings is not None
         loader = get_spider_loader(self.settings)
         if spider not in loader.list():
-            raise UsageError(f"no spider {spider!r}; there are {', '.join(sorted(loader.list()))}", print_help=False)
+            wrong = f"no spider {spider!r}" if spider else "name a spider"
+            raise UsageError(f"{wrong}; there are {', '.join(sorted(loader.list()))}", print_help=False)
         settings = self.settings.copy()
         spidercls = loader.load(spider)
         spidercls.update_settings(settings)
