@@ -20,8 +20,7 @@ from spiders_project.secrets import mask
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Without a database, so that REDIS_DB can name one.
-DEFAULT_REDIS_URL = "redis://127.0.0.1:6379"
+DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
 
 #: A name that begins so is ours; an unknown one is a typo.
 PREFIXES = ("FRONTIER_", "MONGO_", "RETRY_BACKOFF_", "SEEDS_", "ITEM_KEYS", "ITEM_SCHEMAS")
@@ -80,11 +79,14 @@ Namespace = Annotated[str, _form(r"[A-Za-z0-9_.{}-]{0,100}", "letters, digits an
 MongoUri = Annotated[str, _form(r"mongodb(\+srv)?://\S+", "a URL such as mongodb://127.0.0.1:27017")]
 RedisUrl = Annotated[str, _form(r"(rediss?|unix)://\S+", f"a URL such as {DEFAULT_REDIS_URL}")]
 Database = Annotated[str, _form(r'[^/\\. "$*<>:|?\x00]{1,63}', "a database name of at most 63 characters")]
-WriteConcern = Annotated[str, _form(r"majority|[1-9]\d?", "a number of members or 'majority'")]
+WriteConcern = Annotated[str, _form(r"(?!0$)[A-Za-z0-9_-]+", "a number of members from 1 on, 'majority' or a tag")]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 
 
 Model = TypeVar("Model", bound=BaseModel)
+
+# MONGO_WRITE_CONCERN is a number or a word.
+_MODEL = ConfigDict(extra="forbid", hide_input_in_errors=True, alias_generator=str.upper, coerce_numbers_to_str=True)
 
 
 def option(default: Any, meaning: str, **bounds: Any) -> Any:
@@ -96,7 +98,7 @@ def option(default: Any, meaning: str, **bounds: Any) -> Any:
 class Options(BaseModel):
     """This project's options; the setting of ``frontier_lease_seconds`` is ``FRONTIER_LEASE_SECONDS``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, alias_generator=str.upper)
+    model_config = ConfigDict(frozen=True, **_MODEL)
 
     # Who we are
     contact: Contact = option(
@@ -147,12 +149,17 @@ class Options(BaseModel):
     item_schemas: JsonObject = option(dict, "Schema by item class or collection, for plain dicts (JSON object).")
     mongo_uri: MongoUri = option("mongodb://127.0.0.1:27017", "Where MongoDB is; never logged.")
     mongo_database: Database = option("spiders_project", "Database of the items.")
-    mongo_batch_size: Whole = option(100, "Documents written in one bulk.", ge=1, le=100_000)
+    mongo_batch_size: Whole = option(500, "Documents written in one bulk.", ge=1, le=100_000)
     mongo_flush_seconds: Seconds = option(0.5, "The longest that an item waits for a full bulk (s).", gt=0, le=60)
     mongo_write_concern: WriteConcern = option(
-        "majority", "The members that must have a write before its request is acked: a number or `majority`.",
+        "majority", "The members that must have a write before its request is acked: a number, `majority` or a tag.",
     )  # fmt: skip
-    mongo_history: Words = option(list, "Collections whose changes are kept (comma-separated).")
+    mongo_history: Flag = option(False, "Whether the changes of each document are kept.")
+    mongo_buffer_items: Positive = option(10_000, "Items that may wait for MongoDB before the crawl slows down.")
+    mongo_buffer_bytes: Positive = option(64 * 1024 * 1024, "The same in bytes, once encoded.")
+    mongo_close_timeout: Seconds = option(
+        30.0, "How long a closing worker waits for a MongoDB that is away (s); what is left is crawled again."
+    )
 
     @classmethod
     def names(cls) -> list[str]:
@@ -177,7 +184,7 @@ class Options(BaseModel):
 class _Stock(BaseModel):
     """Settings of Scrapy and scrapy-redis whose values are checked; they keep their defaults and meaning."""
 
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True, alias_generator=str.upper)
+    model_config = _MODEL
 
     concurrent_items: Positive | None = None
     concurrent_requests: Positive | None = None
@@ -210,6 +217,23 @@ def check_stock(settings: Mapping[str, Any]) -> None:
         ConfigError: A value is malformed or out of bounds; names the setting.
     """
     _validate(_Stock, settings)
+
+
+def redis_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Keyword arguments for ``redis.Redis.from_url``, or without ``url`` for ``redis.Redis``.
+
+    REDIS_URL, REDIS_HOST, REDIS_PORT, REDIS_DB, REDIS_ENCODING and REDIS_PARAMS mean what they mean to
+    scrapy-redis, where a URL goes before the rest. Only our default, which nobody chose, gives way to them.
+    """
+    parameters: dict[str, Any] = dict(_load(settings.get("REDIS_PARAMS")) or {})
+    for name, kind in {"host": str, "port": int, "db": int, "encoding": str}.items():
+        value = settings.get(f"REDIS_{name.upper()}")
+        if value not in (None, ""):
+            parameters[name] = kind(str(value))
+    url = settings.get("REDIS_URL") or DEFAULT_REDIS_URL
+    if url != DEFAULT_REDIS_URL or not {"host", "port", "db", "unix_socket_path"} & parameters.keys():
+        parameters["url"] = str(url)
+    return parameters
 
 
 def start_urls_key(settings: Mapping[str, Any], namespace: str) -> str:

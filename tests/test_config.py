@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from scrapy.settings import Settings
 
 from spiders_project.checks import check, uses_frontier
-from spiders_project.config import Options, start_urls_key, start_urls_kind
+from spiders_project.config import DEFAULT_REDIS_URL, Options, redis_parameters, start_urls_key, start_urls_kind
 from spiders_project.errors import ConfigError
 
 FRONTIER = {"SCHEDULER": "spiders_project.frontier.scheduler.Scheduler"}
@@ -65,7 +65,7 @@ def test_options_do_not_change_while_a_crawl_runs():
         ("ITEM_KEYS", "{", "ITEM_KEYS is '{': it should be a JSON object"),
         ("ITEM_KEYS", "[]", "ITEM_KEYS is '[]': it should be a valid dictionary"),
         ("MONGO_DATABASE", "a/b", "MONGO_DATABASE is 'a/b': it should be a database name"),
-        ("MONGO_WRITE_CONCERN", "0", "MONGO_WRITE_CONCERN is '0': it should be a number of members or 'majority'"),
+        ("MONGO_WRITE_CONCERN", "0", "MONGO_WRITE_CONCERN is '0': it should be a number of members"),
         ("DOWNLOAD_DELAY", -1, "DOWNLOAD_DELAY is -1: it should be greater than or equal to 0"),
         ("CONCURRENT_REQUESTS", 0, "CONCURRENT_REQUESTS is 0: it should be greater than or equal to 1"),
         ("CONCURRENT_REQUESTS", "5.0", "CONCURRENT_REQUESTS is '5.0': it should be a whole number"),
@@ -179,3 +179,22 @@ def test_the_key_of_the_seeds(settings, key):
 )
 def test_the_kind_of_that_key(settings, kind):
     assert start_urls_kind(settings) == kind
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, {"url": DEFAULT_REDIS_URL}),
+        ({"REDIS_URL": "redis://a/1"}, {"url": "redis://a/1"}),
+        ({"REDIS_URL": None, "REDIS_HOST": "b"}, {"host": "b"}),
+        ({"REDIS_URL": DEFAULT_REDIS_URL, "REDIS_HOST": "b", "REDIS_PORT": "1"}, {"host": "b", "port": 1}),
+        ({"REDIS_URL": DEFAULT_REDIS_URL, "REDIS_DB": "5"}, {"db": 5}),
+        ({"REDIS_URL": "redis://a/1", "REDIS_HOST": "b"}, {"url": "redis://a/1", "host": "b"}),
+        ({"REDIS_PARAMS": '{"password": "x"}'}, {"password": "x", "url": DEFAULT_REDIS_URL}),
+        ({"REDIS_PARAMS": {"socket_timeout": 3}, "REDIS_ENCODING": "latin-1"},
+         {"socket_timeout": 3, "encoding": "latin-1", "url": DEFAULT_REDIS_URL}),
+    ],
+)  # fmt: skip
+def test_only_the_redis_url_that_nobody_chose_gives_way(settings, expected):
+    """A URL goes before a host, as in scrapy-redis: redis-py lets the parts of a URL override the rest."""
+    assert redis_parameters(settings) == expected

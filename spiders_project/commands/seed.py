@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+    from scrapy import Spider
     from scrapy.settings import BaseSettings
 
     from spiders_project.seeds.writer import PushReport
@@ -62,13 +63,14 @@ class Command(Checked, ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         spider, *given = args or [""]
-        settings = self._settings_of(spider)
+        spidercls, settings = self._load(spider)
         for unknown in (arg for arg in given if arg.startswith("-") and arg != "-"):
             raise UsageError(f"no such option: {unknown}", print_help=False)
         if not given and not opts.file:
             raise UsageError("no seeds: give URLs, --file FILE or -", print_help=False)
         namespace = Options.from_settings(settings).frontier_namespace or spider
-        key = start_urls_key(settings, namespace)
+        own_key: str | None = getattr(spidercls, "redis_key", None)
+        key = own_key % {"name": spider} if own_key else start_urls_key(settings, namespace)
         try:
             report = self._push(settings, key, given, opts.file)
         except KeyboardInterrupt:
@@ -81,7 +83,8 @@ class Command(Checked, ScrapyCommand):
             _show(report, key, as_json=opts.json)
             self.exitcode = EXIT_FAILED if report.refused_count else 0
 
-    def _settings_of(self, spider: str) -> BaseSettings:
+    def _load(self, spider: str) -> tuple[type[Spider], BaseSettings]:
+        """The spider's class, and the settings that its crawl has."""
         assert self.settings is not None
         loader = get_spider_loader(self.settings)
         if spider not in loader.list():
@@ -90,10 +93,8 @@ class Command(Checked, ScrapyCommand):
         settings = self.settings.copy()
         spidercls = loader.load(spider)
         spidercls.update_settings(settings)
-        if redis_key := getattr(spidercls, "redis_key", None):
-            settings.set("REDIS_START_URLS_KEY", redis_key, priority="cmdline")
         refuse_wrong(settings)
-        return settings
+        return spidercls, settings
 
     def _push(self, settings: BaseSettings, key: str, given: list[str], file: str | None) -> PushReport:
         with ExitStack() as stack:

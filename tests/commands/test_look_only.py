@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from scrapy import Request
-from scrapy.settings import Settings
 from scrapy_redis.queue import PriorityQueue
 from scrapy_redis.spiders import RedisSpider
 

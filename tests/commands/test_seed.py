@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-import redis
 
 FILE = b'http://a.com/\r\n\n# comment\nhttp://b.com/\n{"url": "http://c.com/", "priority": "3"}\n'
 
