@@ -18,7 +18,7 @@ from spiders_project.errors import ConfigError
 from spiders_project.secrets import mask
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
 
@@ -248,7 +248,11 @@ def start_urls_kind(settings: Mapping[str, Any]) -> Literal["list", "set", "zset
     return "zset" if _flag(settings.get("REDIS_START_URLS_AS_ZSET") or False) else "list"
 
 
-_SECRETS = {"MONGO_URI", "REDIS_URL", "REDIS_PARAMS"}
+_SECRETS: dict[str, Callable[[Any], str]] = {
+    "MONGO_URI": lambda value: mask(str(value)),
+    "REDIS_URL": lambda value: mask(str(value)),
+    "REDIS_PARAMS": lambda _: "malformed",
+}
 
 
 def _validate(model: type[Model], settings: Mapping[str, Any]) -> Model:
@@ -259,7 +263,7 @@ def _validate(model: type[Model], settings: Mapping[str, Any]) -> Model:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = str(first["loc"][0])
-        shown = mask(str(given[name])) if name in _SECRETS else repr(given[name])
+        shown = _SECRETS.get(name, repr)(given[name])
         raise ConfigError(f"{name} is {shown}: {_reason(first)}") from None
 
 

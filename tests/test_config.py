@@ -85,6 +85,7 @@ def test_a_refusal_shows_no_password(name):
     text = refusal(**{name: "http://me:hunter2@host/"})
     assert text.startswith(f"{name} is http://me:***@host/: ")
     assert "hunter2" not in text
+    assert "hunter2" not in refusal(REDIS_PARAMS='{"password": "hunter2"')
 
 
 @pytest.mark.parametrize(
