@@ -7,7 +7,6 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from spiders_project.config import PREFIXES, Options, check_stock
-from spiders_project.environment import Malformed
 from spiders_project.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,9 +31,8 @@ def check(settings: Mapping[str, Any], environ: Mapping[str, str] | None = None)
     Raises:
         ConfigError: Names the first setting that is wrong, and says what to do.
     """
-    for value in (settings[name] for name in settings):
-        if isinstance(value, Malformed):
-            raise ConfigError(value.reason)
+    for problem in settings.get("ENVIRONMENT_PROBLEMS") or ():
+        raise ConfigError(problem)
     _refuse_unknown(settings)
     _refuse_unknown_variables(os.environ if environ is None else environ)
     options = Options.from_settings(settings)

@@ -18,7 +18,7 @@ from spiders_project.errors import ConfigError
 from spiders_project.secrets import mask
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
 
@@ -79,11 +79,14 @@ Namespace = Annotated[str, _form(r"[A-Za-z0-9_.{}-]{0,100}", "letters, digits an
 MongoUri = Annotated[str, _form(r"mongodb(\+srv)?://\S+", "a URL such as mongodb://127.0.0.1:27017")]
 RedisUrl = Annotated[str, _form(r"(rediss?|unix)://\S+", f"a URL such as {DEFAULT_REDIS_URL}")]
 Database = Annotated[str, _form(r'[^/\\. "$*<>:|?\x00]{1,63}', "a database name of at most 63 characters")]
-WriteConcern = Annotated[str, _form(r"majority|[1-9]\d?", "a number of members or 'majority'")]
+WriteConcern = Annotated[str, _form(r"(?!0$)[A-Za-z0-9_-]+", "a number of members from 1 on, 'majority' or a tag")]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 
 
 Model = TypeVar("Model", bound=BaseModel)
+
+# MONGO_WRITE_CONCERN is a number or a word.
+_MODEL = ConfigDict(extra="forbid", hide_input_in_errors=True, alias_generator=str.upper, coerce_numbers_to_str=True)
 
 
 def option(default: Any, meaning: str, **bounds: Any) -> Any:
@@ -95,7 +98,7 @@ def option(default: Any, meaning: str, **bounds: Any) -> Any:
 class Options(BaseModel):
     """This project's options; the setting of ``frontier_lease_seconds`` is ``FRONTIER_LEASE_SECONDS``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, alias_generator=str.upper)
+    model_config = ConfigDict(frozen=True, **_MODEL)
 
     # Who we are
     contact: Contact = option(
@@ -146,12 +149,17 @@ class Options(BaseModel):
     item_schemas: JsonObject = option(dict, "Schema by item class or collection, for plain dicts (JSON object).")
     mongo_uri: MongoUri = option("mongodb://127.0.0.1:27017", "Where MongoDB is; never logged.")
     mongo_database: Database = option("spiders_project", "Database of the items.")
-    mongo_batch_size: Whole = option(100, "Documents written in one bulk.", ge=1, le=100_000)
+    mongo_batch_size: Whole = option(500, "Documents written in one bulk.", ge=1, le=100_000)
     mongo_flush_seconds: Seconds = option(0.5, "The longest that an item waits for a full bulk (s).", gt=0, le=60)
     mongo_write_concern: WriteConcern = option(
-        "majority", "The members that must have a write before its request is acked: a number or `majority`.",
+        "majority", "The members that must have a write before its request is acked: a number, `majority` or a tag.",
     )  # fmt: skip
-    mongo_history: Words = option(list, "Collections whose changes are kept (comma-separated).")
+    mongo_history: Flag = option(False, "Whether the changes of each document are kept.")
+    mongo_buffer_items: Positive = option(10_000, "Items that may wait for MongoDB before the crawl slows down.")
+    mongo_buffer_bytes: Positive = option(64 * 1024 * 1024, "The same in bytes, once encoded.")
+    mongo_close_timeout: Seconds = option(
+        30.0, "How long a closing worker waits for a MongoDB that is away (s); what is left is crawled again."
+    )
 
     @classmethod
     def names(cls) -> list[str]:
@@ -176,7 +184,7 @@ class Options(BaseModel):
 class _Stock(BaseModel):
     """Settings of Scrapy and scrapy-redis whose values are checked; they keep their defaults and meaning."""
 
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True, alias_generator=str.upper)
+    model_config = _MODEL
 
     concurrent_items: Positive | None = None
     concurrent_requests: Positive | None = None
@@ -212,20 +220,19 @@ def check_stock(settings: Mapping[str, Any]) -> None:
 
 
 def redis_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Keyword arguments for ``scrapy_redis.connection.get_redis``, or for ``redis.Redis(.from_url)``.
+    """Keyword arguments for ``redis.Redis.from_url``, or without ``url`` for ``redis.Redis``.
 
     REDIS_URL, REDIS_HOST, REDIS_PORT, REDIS_DB, REDIS_ENCODING and REDIS_PARAMS mean what they mean to
     scrapy-redis, where a URL goes before the rest. Only our default, which nobody chose, gives way to them.
     """
     parameters: dict[str, Any] = dict(_load(settings.get("REDIS_PARAMS")) or {})
-    parts = {name: settings.get(f"REDIS_{name.upper()}") for name in ("host", "port", "db")}
-    parameters |= {name: value for name, value in parts.items() if value is not None}
-    if settings.get("REDIS_ENCODING"):
-        parameters["encoding"] = settings["REDIS_ENCODING"]
+    for name, kind in {"host": str, "port": int, "db": int, "encoding": str}.items():
+        value = settings.get(f"REDIS_{name.upper()}")
+        if value not in (None, ""):
+            parameters[name] = kind(str(value))
     url = settings.get("REDIS_URL") or DEFAULT_REDIS_URL
-    chosen = url != DEFAULT_REDIS_URL or not {"host", "port", "db", "unix_socket_path"} & parameters.keys()
-    if chosen:
-        parameters["url"] = url
+    if url != DEFAULT_REDIS_URL or not {"host", "port", "db", "unix_socket_path"} & parameters.keys():
+        parameters["url"] = str(url)
     return parameters
 
 
@@ -241,7 +248,11 @@ def start_urls_kind(settings: Mapping[str, Any]) -> Literal["list", "set", "zset
     return "zset" if _flag(settings.get("REDIS_START_URLS_AS_ZSET") or False) else "list"
 
 
-_SECRETS = {"MONGO_URI", "REDIS_URL", "REDIS_PARAMS"}
+_SECRETS: dict[str, Callable[[Any], str]] = {
+    "MONGO_URI": lambda value: mask(str(value)),
+    "REDIS_URL": lambda value: mask(str(value)),
+    "REDIS_PARAMS": lambda _: "malformed",
+}
 
 
 def _validate(model: type[Model], settings: Mapping[str, Any]) -> Model:
@@ -252,7 +263,7 @@ def _validate(model: type[Model], settings: Mapping[str, Any]) -> Model:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = str(first["loc"][0])
-        shown = mask(str(given[name])) if name in _SECRETS else repr(given[name])
+        shown = _SECRETS.get(name, repr)(given[name])
         raise ConfigError(f"{name} is {shown}: {_reason(first)}") from None
 
 

@@ -8,44 +8,35 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from typing_extensions import Self
 
-
-class Malformed(str):
-    """The text of a variable that is no value of its setting's type.
-
-    It stands in the settings until ``checks.check`` refuses it in one line: an exception while Scrapy imports
-    settings.py would reach the user as a traceback.
-    """
-
-    __slots__ = ("reason",)
-    reason: str
-
-    def __new__(cls, text: str, reason: str = "") -> Self:
-        self = super().__new__(cls, text)
-        self.reason = reason
-        return self
-
-
-def from_environment(defaults: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+def from_environment(defaults: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
     """The settings of ``defaults`` (upper case names only) that ``environ`` has a variable for.
 
     Each is parsed by its default's type: number, True or False, comma-separated list, JSON object, else text.
+
+    Returns:
+        The values, and a sentence for each variable that is malformed and so left out. ``checks.check`` refuses
+        those: an exception while Scrapy imports settings.py would reach the user as a traceback.
     """
-    return {
-        name: _parse(name, environ[name], default)
-        for name, default in defaults.items()
-        if name.isupper() and name in environ
-    }
+    values, problems = {}, []
+    for name, default in defaults.items():
+        if name.isupper() and name in environ:
+            try:
+                values[name] = _parse(environ[name], default)
+            except ValueError as error:
+                # An object may hold a password.
+                shown = "malformed" if isinstance(default, dict) else repr(environ[name])
+                problems.append(f"{name} is {shown} in the environment: it should be {error}")
+    return values, problems
 
 
-def _parse(name: str, text: str, default: Any) -> Any:
+def _parse(text: str, default: Any) -> Any:
     for kind, (read, expected) in _READERS.items():
         if isinstance(default, kind):
             try:
                 return read(text)
             except ValueError:
-                return Malformed(text, f"{name} is {text!r} in the environment: it should be {expected}")
+                raise ValueError(expected) from None
     return text
 
 

@@ -7,9 +7,7 @@ This project's own options have their defaults in config.py.
 
 import os
 
-from spiders_project import __version__
-from spiders_project.config import DEFAULT_REDIS_URL as _DEFAULT_REDIS_URL
-from spiders_project.config import Options
+from spiders_project import __version__, config
 from spiders_project.environment import from_environment
 
 # --- Where things are ---------------------------------------------------------------------------------------
@@ -25,7 +23,7 @@ ADDONS = {"spiders_project.addon.ProjectAddon": 0}  # checks all settings below 
 SCHEDULER = "spiders_project.frontier.scheduler.Scheduler"
 DUPEFILTER_CLASS = "spiders_project.frontier.dupefilter.DupeFilter"
 SCHEDULER_PERSIST = True  # a worker that closes deletes nothing; False is refused
-REDIS_URL = _DEFAULT_REDIS_URL  # gives way to REDIS_HOST, REDIS_PORT, REDIS_DB
+REDIS_URL = config.DEFAULT_REDIS_URL  # gives way to REDIS_HOST, REDIS_PORT, REDIS_DB
 REDIS_HOST = None
 REDIS_PORT = None
 REDIS_DB = None
@@ -91,5 +89,6 @@ FEED_EXPORT_ENCODING = "utf-8"
 
 # --- This project's options, and the environment ------------------------------------------------------------
 
-globals().update(Options.defaults())
-globals().update(from_environment(globals(), os.environ))
+globals().update(config.Options.defaults())
+_values, ENVIRONMENT_PROBLEMS = from_environment(globals(), os.environ)  # the add-on refuses what is malformed
+globals().update(_values)

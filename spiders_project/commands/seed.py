@@ -10,14 +10,14 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import redis
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.spiderloader import get_spider_loader
-from scrapy_redis.connection import get_redis
 
 from spiders_project.commands.base import Checked, refuse_wrong
-from spiders_project.config import Options, redis_parameters, start_urls_key, start_urls_kind
+from spiders_project.config import Options, start_urls_key, start_urls_kind
+from spiders_project.errors import FrontierError, FrontierUnavailable
+from spiders_project.frontier.connection import blocking_client, translated
 from spiders_project.secrets import mask
 from spiders_project.seeds.writer import push, read_entries
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+    from scrapy import Spider
     from scrapy.settings import BaseSettings
 
     from spiders_project.seeds.writer import PushReport
@@ -62,44 +63,43 @@ class Command(Checked, ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         spider, *given = args or [""]
-        settings = self._settings_of(spider)
+        spidercls, settings = self._load(spider)
         for unknown in (arg for arg in given if arg.startswith("-") and arg != "-"):
             raise UsageError(f"no such option: {unknown}", print_help=False)
         if not given and not opts.file:
             raise UsageError("no seeds: give URLs, --file FILE or -", print_help=False)
         namespace = Options.from_settings(settings).frontier_namespace or spider
-        key = start_urls_key(settings, namespace)
+        own_key: str | None = getattr(spidercls, "redis_key", None)
+        key = own_key % {"name": spider} if own_key else start_urls_key(settings, namespace)
         try:
             report = self._push(settings, key, given, opts.file)
         except KeyboardInterrupt:
             self.exitcode = EXIT_INTERRUPTED
-        except redis.AuthenticationError as error:
-            self._fail(EXIT_FAILED, f"Redis refuses the password: {error}; is REDIS_URL right?")
-        except (redis.ConnectionError, redis.TimeoutError) as error:
-            self._fail(EXIT_CANNOT_CONNECT, f"Redis does not answer: {error}; is REDIS_URL right, and does it run?")
-        except redis.RedisError as error:
-            self._fail(EXIT_FAILED, f"Redis did not take the seeds for {key}: {error}")
+        except FrontierUnavailable as error:
+            self._fail(EXIT_CANNOT_CONNECT, f"{error}; is REDIS_URL right, and does Redis run?")
+        except FrontierError as error:
+            self._fail(EXIT_FAILED, str(error))
         else:
             _show(report, key, as_json=opts.json)
             self.exitcode = EXIT_FAILED if report.refused_count else 0
 
-    def _settings_of(self, spider: str) -> BaseSettings:
+    def _load(self, spider: str) -> tuple[type[Spider], BaseSettings]:
+        """The spider's class, and the settings that its crawl has."""
         assert self.settings is not None
         loader = get_spider_loader(self.settings)
         if spider not in loader.list():
-            raise UsageError(f"no spider {spider!r}; there are {', '.join(sorted(loader.list()))}", print_help=False)
+            wrong = f"no spider {spider!r}" if spider else "name a spider"
+            raise UsageError(f"{wrong}; there are {', '.join(sorted(loader.list()))}", print_help=False)
         settings = self.settings.copy()
         spidercls = loader.load(spider)
         spidercls.update_settings(settings)
-        if redis_key := getattr(spidercls, "redis_key", None):
-            settings.set("REDIS_START_URLS_KEY", redis_key, priority="cmdline")
         refuse_wrong(settings)
-        return settings
+        return spidercls, settings
 
     def _push(self, settings: BaseSettings, key: str, given: list[str], file: str | None) -> PushReport:
-        client = get_redis(**{"socket_connect_timeout": 5, "socket_timeout": 30} | redis_parameters(settings))
         with ExitStack() as stack:
-            stack.callback(client.close)
+            client = stack.enter_context(blocking_client(settings))
+            stack.enter_context(translated())
             return push(
                 client,
                 key,

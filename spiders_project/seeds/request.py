@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from spiders_project.seeds.schema import Seed
 
 
+#: Spiders define these for Scrapy to call; no base class has them.
+_HOOKS = {"closed", "start_requests"}
+
+
 def to_request(seed: Seed, spider: Spider) -> Request:
     """The request of ``seed``; its callback is a bound method of ``spider``.
 
@@ -42,7 +46,7 @@ def _callback(spider: Spider, name: str) -> Any:
 
 def _is_callback(cls: type[Spider], name: str) -> bool:
     owners = [owner for owner in cls.__mro__ if name in vars(owner)]
-    if not owners or name.startswith("__"):
+    if not owners or name in _HOOKS or name.startswith("__"):
         return False
     # What Scrapy's own classes define is machinery, also where the spider overrides it; parse is a callback.
     own = [owner for owner in owners if not _is_scrapys(owner)]

@@ -100,12 +100,11 @@ def push(
 
 def read_entries(stream: BinaryIO) -> Iterator[bytes]:
     """The lines of ``stream``; one that is longer than an entry may be is cut, and so refused later."""
-    while line := stream.readline(MAX_ENTRY_BYTES + 2):
+    limit = MAX_ENTRY_BYTES + 2  # an entry and its line's end
+    while line := stream.readline(limit):
         yield line
-        while len(line) > MAX_ENTRY_BYTES and not line.endswith(b"\n"):
-            line = stream.readline(MAX_ENTRY_BYTES)
-            if not line:
-                return
+        while len(line) == limit and not line.endswith(b"\n"):
+            line = stream.readline(limit)
 
 
 def _raw(entry: Entry) -> bytes:
