@@ -14,9 +14,7 @@ CHECKOUT = Path(__file__).parents[3]
 
 def deploy(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "deploy", *arguments]
-    return subprocess.run(
-        command, cwd=CHECKOUT, capture_output=True, text=True, check=False, env=environment or None
-    )
+    return subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False, env=environment or None)
 
 
 def test_up_status_down(server_directory: Path) -> None:

@@ -69,9 +69,7 @@ def test_other_faults_of_the_system_are_shown_as_they_are(tmp_path: Path) -> Non
         tmp_path.read_bytes()
 
 
-def test_a_platform_without_file_locks_is_told_what_else_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_platform_without_file_locks_is_told_what_else_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "fcntl", None)
     told = pytest.raises(UsageError, match=r"Linux and macOS.*REDIS_URL, MONGO_URI and scrapy.cfg")
     with told, files.locked(tmp_path):

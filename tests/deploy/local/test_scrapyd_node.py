@@ -70,12 +70,8 @@ def test_an_environment_that_has_the_project_is_refused(
     (site / "spiders_project").mkdir(parents=True)
     (site / "spiders_project" / "__init__.py").touch()
     # As an installation into the node's environment would: the interpreter finds it by itself.
-    monkeypatch.setattr(
-        scrapyd_node, "PROBE", f"import sys; sys.path.append({str(site)!r})\n{scrapyd_node.PROBE}"
-    )
-    with pytest.raises(
-        DeployError, match=r"imports spiders_project from .*; run `pip uninstall spiders_project`"
-    ):
+    monkeypatch.setattr(scrapyd_node, "PROBE", f"import sys; sys.path.append({str(site)!r})\n{scrapyd_node.PROBE}")
+    with pytest.raises(DeployError, match=r"imports spiders_project from .*; run `pip uninstall spiders_project`"):
         node.start()
     assert node.process is None
 

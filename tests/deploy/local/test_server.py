@@ -39,9 +39,7 @@ def stranger(server_directory: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-def test_a_stale_pid_file_never_ends_a_stranger(
-    server: RedisServer, stranger: subprocess.Popen[bytes]
-) -> None:
+def test_a_stale_pid_file_never_ends_a_stranger(server: RedisServer, stranger: subprocess.Popen[bytes]) -> None:
     server.start()
     first = server.process
     assert first
@@ -63,9 +61,7 @@ def test_a_running_server_is_found_without_its_pid_file(server: RedisServer) -> 
     assert not RedisServer(server.directory).start()
 
 
-def test_a_taken_port_is_left_to_whoever_has_it(
-    server: RedisServer, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_taken_port_is_left_to_whoever_has_it(server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
     server.start()
     server.stop()
     port, password = server.port, server.password
@@ -73,9 +69,7 @@ def test_a_taken_port_is_left_to_whoever_has_it(
         server.start()
     assert server.port != port
     assert server.password == password
-    assert (
-        f"port {port} of redis is taken by another program; redis moves to port {server.port}" in caplog.text
-    )
+    assert f"port {port} of redis is taken by another program; redis moves to port {server.port}" in caplog.text
     assert RedisServer(server.directory).port == server.port
 
 
@@ -103,9 +97,7 @@ def test_a_server_that_does_not_start_shows_its_log(server_directory: Path) -> N
     assert working_below(server_directory) == []
 
 
-def test_a_server_that_hangs_is_told_with_what_to_do(
-    server: RedisServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_hangs_is_told_with_what_to_do(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
     server.start()
     process = server.process
     assert process
@@ -138,9 +130,7 @@ def test_a_missing_program_is_told_with_what_to_install(
         make(server_directory / "server").start()
 
 
-def test_a_program_on_path_goes_before_the_wheels(
-    server_directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_on_path_goes_before_the_wheels(server_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = server_directory / "redis-server"
     program.symlink_to("/bin/true")
     monkeypatch.setenv("PATH", str(server_directory))
@@ -205,9 +195,7 @@ def test_ctrl_c_in_the_terminal_that_started_a_server_does_not_reach_it(server: 
         f"RedisServer(Path({str(server.directory)!r})).start()\n"
         "os.killpg(0, signal.SIGINT)\n"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", script], start_new_session=True, check=False, capture_output=True
-    )
+    ended = subprocess.run([sys.executable, "-c", script], start_new_session=True, check=False, capture_output=True)
     assert ended.returncode == -signal.SIGINT
     running = RedisServer(server.directory)
     assert running.answers()

@@ -54,9 +54,7 @@ def test_up_gives_servers_that_answer(info: StackInfo, directory: Path) -> None:
     assert StackInfo.load(directory) == info
 
 
-def test_no_secret_is_open_to_others(
-    info: StackInfo, directory: Path, run_job: Callable[..., dict[str, Any]]
-) -> None:
+def test_no_secret_is_open_to_others(info: StackInfo, directory: Path, run_job: Callable[..., dict[str, Any]]) -> None:
     run_job(info.nodes[0])
 
     everything = [directory, *directory.rglob("*")]
@@ -151,9 +149,7 @@ def test_a_server_named_by_the_user_that_is_away_is_told_without_its_password(tm
         "REDIS_URL": "redis://:topsecret@127.0.0.1:1/0",
         "MONGO_URI": "mongodb://u:topsecret@127.0.0.1:x/",
     }
-    with pytest.raises(
-        ConnectError, match=r"Redis at redis://\*\*\*@127.0.0.1:1/0 does not answer"
-    ) as caught:
+    with pytest.raises(ConnectError, match=r"Redis at redis://\*\*\*@127.0.0.1:1/0 does not answer") as caught:
         Stack(tmp_path, nodes=1, environ=environ).up()
     assert "MongoDB at mongodb://***@127.0.0.1:x/" in str(caught.value)
     assert "topsecret" not in str(caught.value)
