@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,13 @@ if TYPE_CHECKING:
     from deploy.local.stack import Stack
 
 MAX_NODES = 32
+
+
+class _Echo(logging.Handler):
+    """Progress, on whatever is standard error now."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        click.echo(self.format(record), err=True)
 
 
 def _directory_option(command: Callable[..., None]) -> Callable[..., None]:
@@ -36,7 +42,7 @@ def _stack(directory: Path, nodes: int | None = None) -> Stack:
 
     progress = logging.getLogger("deploy.local")
     progress.setLevel(logging.INFO)
-    progress.addHandler(logging.StreamHandler(sys.stderr))
+    progress.handlers = [_Echo()]
     return Stack(directory, nodes=nodes)
 
 

@@ -103,6 +103,8 @@ def locked(directory: Path) -> Iterator[None]:
             "the embedded stack runs on Linux and macOS; here, start Redis, MongoDB and Scrapyd yourself "
             "(WSL is the easiest way) and name them in REDIS_URL, MONGO_URI and scrapy.cfg"
         )
-    with (directory / "lock").open("w") as file:
+    lock = directory / "lock"
+    lock.touch(mode=0o600)
+    with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -75,15 +75,28 @@ def gone(process: psutil.Process) -> bool:
 
 
 def end(processes: Iterable[psutil.Process], patience: float) -> None:
-    """Ask the processes to end; after ``patience`` seconds kill those that have not, and their children."""
+    """Ask the processes to end, and kill those that have not after ``patience`` seconds."""
     asked = list(processes)
-    family = {child for process in asked for child in _children(process)} - set(asked)
     for process in asked:
         _signal(process.terminate)
-    left = [*_left_after(patience, asked), *(child for child in family if not gone(child))]
-    for process in left:
+    kill(_left_after(patience, asked))
+
+
+def kill(processes: Iterable[psutil.Process]) -> None:
+    """Kill what still lives of the processes."""
+    killed = [process for process in processes if not gone(process)]
+    for process in killed:
         _signal(process.kill)
-    _left_after(KILL_SECONDS, left)
+    _left_after(KILL_SECONDS, killed)
+
+
+def children(processes: Iterable[psutil.Process]) -> set[psutil.Process]:
+    """What the processes have started, and what that has started."""
+    found: set[psutil.Process] = set()
+    for process in processes:
+        with suppress(psutil.Error):
+            found.update(process.children(recursive=True))
+    return found
 
 
 def _left_after(seconds: float, processes: list[psutil.Process]) -> list[psutil.Process]:
@@ -91,13 +104,6 @@ def _left_after(seconds: float, processes: list[psutil.Process]) -> list[psutil.
     while (processes := [process for process in processes if not gone(process)]) and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
     return processes
-
-
-def _children(process: psutil.Process) -> list[psutil.Process]:
-    try:
-        return process.children(recursive=True)
-    except psutil.Error:
-        return []
 
 
 def _signal(send: Callable[[], None]) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import redis
 
-from deploy.errors import ConnectError
+from deploy.errors import ConnectError, DeployError
 from deploy.local import binaries
 from deploy.local.files import write_private
 from deploy.local.processes import LOOPBACK
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TIMEOUT_SECONDS = 5
+#: From this version on the append-only file is a directory, which older ones do not see.
+MULTI_PART_SINCE = 7
 
 
 class RedisServer(Server):
@@ -71,12 +75,24 @@ class RedisServer(Server):
         write_private(self.directory / "redis.conf", "".join(f"{name} {value}\n" for name, value in options.items()))
 
     def _command(self) -> list[str]:
-        return [str(self._binary or binaries.redis_server()), str(self.directory / "redis.conf")]
+        binary = self._binary or binaries.redis_server()
+        if (self.directory / "appendonlydir").is_dir() and _major_version(binary) < MULTI_PART_SINCE:
+            raise DeployError(
+                f"the data in {self.directory} were written by Redis 7 or newer, and {binary} is older and "
+                f"would start empty; install the newer one again, or delete {self.directory}"
+            )
+        return [str(binary), str(self.directory / "redis.conf")]
 
     @staticmethod
     def _is_server(command: list[str]) -> bool:
         # Redis rewrites its command line to "redis-server 127.0.0.1:PORT".
         return bool(command) and Path(command[0].split(" ")[0]).name.startswith("redis-server")
+
+
+def _major_version(binary: Path) -> int:
+    output = subprocess.run([str(binary), "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"v=(\d+)", output)
+    return int(found[1]) if found else MULTI_PART_SINCE
 
 
 def check_redis(url: str) -> None:

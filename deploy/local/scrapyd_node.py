@@ -111,7 +111,9 @@ class ScrapydNode(Server):
         """Stop Scrapyd, which would start pending jobs in place of ended ones, and then its jobs."""
         ran = super().stop()
         if jobs := self.jobs:
+            started_by_jobs = processes.children(jobs)  # a browser, say, that would outlive a killed job
             processes.end(jobs, self.job_seconds)
+            processes.kill(started_by_jobs)
             logger.info("%s: %d running jobs stopped", self.name, len(jobs))
         return ran
 

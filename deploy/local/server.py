@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import secrets
+import signal
 import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -34,6 +35,11 @@ REMEDIES = {
     r"Permission denied": "Let the directory belong to you alone, or name another one with --dir.",
     r"No module named": "Install what is missing: `pip install -r requirements-local.txt`.",
 }
+
+NO_AVX = (
+    "Its program uses instructions that this processor lacks (MongoDB 5 and newer need AVX): install an "
+    "older one, or name one that runs elsewhere in MONGO_URI."
+)
 
 
 class Server(ABC):
@@ -106,7 +112,8 @@ class Server(ABC):
                 return True
             self._pid_file.unlink(missing_ok=True)
             if processes.is_free(self.port):
-                raise DeployError(f"{self.title} did not start. {self._explanation(offset)}")
+                cause = NO_AVX if process.wait(0) == -signal.SIGILL else self._explanation(offset)
+                raise DeployError(f"{self.title} did not start. {cause}")
         raise DeployError(
             f"{self.title} found {PORT_ATTEMPTS} ports taken that had been free a moment before; try again"
         )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from deploy.errors import DeployError
 from deploy.local.files import MIN_FREE_BYTES, check_space, explained, locked, make_private
 from deploy.local.info import NodeInfo, StackInfo
 from deploy.local.mongo_server import MongoServer, check_mongo
@@ -160,9 +161,13 @@ class Stack:
 
 
 def _side_by_side(actions: Iterable[Callable[[], Any]]) -> list[Any]:
-    """Run all actions at once and wait for all, so that the first error leaves nothing half started."""
+    """Run all actions at once, wait for all, and raise what went wrong in any of them as one error."""
     with ThreadPoolExecutor() as pool:
         futures = [pool.submit(action) for action in actions]
+    errors = [error for future in futures if (error := future.exception())]
+    told = [error for error in errors if isinstance(error, DeployError)]
+    if len(told) > 1 and told == errors:
+        raise type(told[0])("\n".join(str(error) for error in told)) from told[0]
     return [future.result() for future in futures]
 
 

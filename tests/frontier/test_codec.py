@@ -40,11 +40,13 @@ scalars = (
 keys = st.text() | st.integers(-(2**63), 2**63) | st.booleans() | st.binary() | st.tuples(st.text(), st.integers())
 values = st.recursive(
     scalars,
-    lambda inner: st.lists(inner)
-    | st.lists(inner).map(tuple)
-    | st.dictionaries(keys, inner)
-    | st.sets(st.integers() | st.text())
-    | st.frozensets(st.integers() | st.text()),
+    lambda inner: (
+        st.lists(inner)
+        | st.lists(inner).map(tuple)
+        | st.dictionaries(keys, inner)
+        | st.sets(st.integers() | st.text())
+        | st.frozensets(st.integers() | st.text())
+    ),
     max_leaves=12,
 )
 

@@ -34,9 +34,7 @@ def main():
     def emit(**line):
         print(json.dumps(line, default=str), flush=True)
 
-    crawler.signals.connect(
-        lambda item: emit(item=plain(item)), signal=signals.item_scraped, weak=False
-    )
+    crawler.signals.connect(lambda item: emit(item=plain(item)), signal=signals.item_scraped, weak=False)
     process.crawl(crawler, **order["arguments"])
     process.start()
     emit(stats=crawler.stats.get_stats() if crawler.stats else {}, failed=process.bootstrap_failed)
