@@ -2,8 +2,8 @@
 
 A page that marks its main part (``<main>``, ``role=main``, or one ``<article>``) says itself what is
 navigation, and libxslt turns that part into text in about a millisecond for 90 kB. Only for a page without
-such a mark does trafilatura look for the main part; its fast mode takes some 70 ms for 90 kB, so that very long
-pages are spared it.
+such a mark does trafilatura look for the main part; its fast mode takes some 70 ms for 90 kB, so that very
+long pages are spared it.
 """
 
 from __future__ import annotations
