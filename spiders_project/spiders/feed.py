@@ -36,8 +36,7 @@ class FeedSpider(SharedSpider):
         )
         if not feed.version:
             self.logger.warning("no feed at %(url)s: skipped", {"url": response.url})
-            assert self.crawler.stats is not None
-            self.crawler.stats.inc_value("feed/broken")
+            self.count("feed/broken")
             return
         feed_url = canonicalize_url(response.url)
         for entry in feed.entries:

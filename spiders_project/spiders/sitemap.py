@@ -50,7 +50,7 @@ class SitemapSpider(SharedSpider, spiders.SitemapSpider):
         sitemap = Sitemap(body) if body else None
         if sitemap is None or sitemap.type not in ("sitemapindex", "urlset"):
             self.logger.warning("no sitemap at %(url)s: skipped", {"url": response.url})
-            self._count("broken")
+            self.count("sitemap/broken")
             return
         for entry in self.sitemap_filter(sitemap):
             url = urljoin(response.url, entry["loc"])
@@ -70,15 +70,11 @@ class SitemapSpider(SharedSpider, spiders.SitemapSpider):
         """Store a page, with the time of change that the sitemap gave."""
         document = Document.of(response)
         if document is None:
-            self._count("skipped/no_text")
+            self.count("sitemap/no_text")
         elif "noindex" in document.robots:
-            self._count("skipped/noindex")
+            self.count("sitemap/noindex")
         else:
             yield document.page(lastmod)
-
-    def _count(self, what: str) -> None:
-        assert self.crawler.stats is not None
-        self.crawler.stats.inc_value(f"sitemap/{what}")
 
 
 def _seed(response: Response) -> dict[str, str]:
