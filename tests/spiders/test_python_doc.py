@@ -1,4 +1,4 @@
-"""A real documentation site, crawled whole: the pages stored are those that its links reach, no more, no fewer."""
+"""A real documentation site, crawled whole: stored are the pages that its links reach, no more, no fewer."""
 
 import os
 import threading
@@ -78,4 +78,3 @@ def test_site_stores_exactly_the_pages_of_python_doc_that_links_reach(hosts):
     done = crawl("site", *(host + part for host, part in zip(hosts, PARTS, strict=True)))
     assert Counter(done.urls()) == Counter(expected), done.log
     assert all(item["text"] and item["title"] for item in done.items if item["content_type"] == "text/html")
-    print(done.stats["elapsed_time_seconds"])
