@@ -22,6 +22,13 @@ def host_of(url: str) -> str:
     return host if port in (None, 80, 443) else f"{host}:{port}"
 
 
+def _hostname(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
 class Scope:
     """The hosts that the pages linked from one response may lie on.
 
@@ -42,7 +49,7 @@ class Scope:
 
     def __contains__(self, url: str) -> bool:
         if self.domains:
-            host = host_of(url).partition(":")[0]
+            host = _hostname(url)
             return any(host == domain or host.endswith(f".{domain}") for domain in self.domains)
         return host_of(url) in self.hosts
 
