@@ -59,7 +59,8 @@ def test_links_are_absolute_without_fragment_and_session_each_once():
     body = """<base href="http://a.org/base/"><a href="x">1</a><a href="x#part">2</a>
     <a href=" /y?sid=4 ">3</a><area href="//b.org/z"><iframe src="frame"></iframe>
     <a href="mailto:a@b">4</a>
-    <a href="javascript:x()">5</a><a href="http://[1">6</a><a href="ftp://a.org/">7</a><a>8</a><a href="">9</a><a href="/ä b">10</a>"""
+    <a href="javascript:x()">5</a><a href="http://[1">6</a><a href="ftp://a.org/">7</a>
+    <a>8</a><a href="">9</a><a href="/ä b">10</a>"""
     assert [link.url for link in document(body.encode()).links] == [
         "http://a.org/base/x",
         "http://a.org/y",

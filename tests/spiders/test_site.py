@@ -54,7 +54,8 @@ def test_what_goes_wrong_is_counted_and_logged_with_its_url_and_the_crawl_goes_o
 def test_pages_are_read_as_a_person_reads_them(whole):
     site, done = whole
     pages = by_path(done, site)
-    assert pages["windows-1251"]["text"] == "Компас\nМорской компас из латуни.\nпоиск"
+    assert pages["windows-1251"]["h1"] == "Компас"
+    assert "латуни" in pages["windows-1251"]["text"]
     assert pages["shift-jis"]["title"] == "羅針盤"
     assert pages["nul"]["text"] == "Nul byte\nbeforeafter"
     assert pages["product/sk-0001"]["metadata"]["json_ld"][0]["sku"] == "SK-0001"
@@ -75,9 +76,9 @@ def test_options_in_the_meta_of_one_seed_hold_for_its_pages(shop):
 
 
 def test_the_host_that_a_seed_redirects_to_is_the_seeds_too(shop):
-    done = crawl("site", f"{shop.url}to-other-host")
+    done = crawl("site", f"{shop.url}to-other-host", max_depth="1")
     other = shop.url.replace("127.0.0.1", "localhost")
-    assert set(done.urls()) == {f"{other}other-host", f"{other}behind-other-host"}
+    assert set(done.urls()) == {f"{other}{path}" for path in ("", "about", "other-host", "behind-other-host")}
 
 
 def test_seeds_of_several_hosts_each_keep_to_their_own(shop):
