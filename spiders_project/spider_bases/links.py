@@ -15,6 +15,8 @@ from scrapy.linkextractors import IGNORED_EXTENSIONS
 
 #: A path with more segments is taken for one that grows for ever.
 MAX_SEGMENTS = 20
+#: A query with more parameters is taken for a combination of filters, one of millions.
+MAX_PARAMETERS = 10
 #: The same segment more often than this in one path: relative links that lead ever deeper (/a/a/a/a).
 MAX_REPEATS = 3
 #: How many links in a row may stay within one series: pages whose paths differ in numbers only (a calendar).
@@ -44,9 +46,10 @@ def is_binary(url: str) -> bool:
 
 
 def is_endless(url: str) -> bool:
-    """Whether the path looks as if it grew for ever: too many segments, or one of them over and over."""
-    segments = [segment for segment in urlsplit(url).path.split("/") if segment]
-    if len(segments) > MAX_SEGMENTS:
+    """Whether the URL looks as if it grew for ever: segments or parameters too many, or repeated."""
+    parts = urlsplit(url)
+    segments = [segment for segment in parts.path.split("/") if segment]
+    if len(segments) > MAX_SEGMENTS or parts.query.count("&") >= MAX_PARAMETERS:
         return True
     return len(segments) > MAX_REPEATS and max(Counter(segments).values()) > MAX_REPEATS
 

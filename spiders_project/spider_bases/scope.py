@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from scrapy.utils.url import url_is_from_any_domain
-
 if TYPE_CHECKING:
     from collections.abc import Collection
 
@@ -24,6 +22,13 @@ def host_of(url: str) -> str:
     return host if port in (None, 80, 443) else f"{host}:{port}"
 
 
+def _hostname(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
 class Scope:
     """The hosts that the pages linked from one response may lie on.
 
@@ -33,7 +38,7 @@ class Scope:
     """
 
     def __init__(self, response: Response, domains: Collection[str] | None = None) -> None:
-        self.domains = domains
+        self.domains = [domain.lower() for domain in domains or ()]
         assert response.request is not None
         meta = response.meta
         self.hosts: frozenset[str] = frozenset(meta.get("hosts", ()))
@@ -44,7 +49,8 @@ class Scope:
 
     def __contains__(self, url: str) -> bool:
         if self.domains:
-            return url_is_from_any_domain(url, self.domains)
+            host = _hostname(url)
+            return any(host == domain or host.endswith(f".{domain}") for domain in self.domains)
         return host_of(url) in self.hosts
 
     def meta_for(self, url: str) -> dict[str, list[str]]:
