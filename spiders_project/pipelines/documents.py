@@ -11,9 +11,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from struct import pack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import bson
 from bson.raw_bson import RawBSONDocument
@@ -43,6 +43,15 @@ MAX_BYTES = 16 * 1024 * 1024 - 16 * 1024
 Write = InsertOne[Any] | ReplaceOne[Any] | UpdateOne
 
 
+class Version(NamedTuple):
+    """One content of a document, by the request that it comes from."""
+
+    raw: bytes
+    content_hash: str
+    request_id: str
+    seen_at: datetime
+
+
 @dataclass(slots=True)
 class Draft(Entry):
     """An item that waits to be stored; ``raw`` holds its own fields.
@@ -51,6 +60,7 @@ class Draft(Entry):
         content_hash: Of the fields that matter.
         spider: The spider's name.
         request_ids: The requests that it comes from; several where one batch had the item several times.
+        earlier: Versions that a later one of the same batch has replaced.
         seen_at: When it was scraped (aware, UTC).
     """
 
@@ -58,13 +68,25 @@ class Draft(Entry):
     spider: str
     request_ids: list[str]
     seen_at: datetime
+    earlier: list[Version] = field(default_factory=list)
+
+    def versions(self) -> list[Version]:
+        """What the document becomes, one after the other; all but the last live in the history only."""
+        return [*self.earlier, self._version()]
+
+    def _version(self) -> Version:
+        return Version(self.raw, self.content_hash, self.request_ids[-1], self.seen_at)
 
     def absorb(self, later: Self) -> None:
         """Take over a later version of the same item; each request stays counted."""
+        self.earlier.append(self._version())
         Entry.absorb(self, later)
         self.content_hash = later.content_hash
         self.seen_at = later.seen_at
-        self.request_ids += [one for one in later.request_ids if one not in self.request_ids]
+        # The latest request comes last, so that it is the one of the latest version.
+        self.request_ids = [
+            one for one in self.request_ids if one not in later.request_ids
+        ] + later.request_ids
 
 
 def own_fields(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,12 +14,14 @@ from collections.abc import Set as AbstractSet
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Context, Decimal, DecimalException, Inexact
 from enum import Enum
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 from os import PathLike, fspath
 from typing import Any
 from uuid import UUID
 
 import attrs
+import bson
 from bson import Binary, Code, Decimal128, Int64, MaxKey, MinKey, ObjectId, Regex, Timestamp
 from bson.codec_options import CodecOptions
 from pydantic import BaseModel
@@ -66,11 +68,19 @@ def encode(value: Any) -> Any:
         raise EncodeError(".".join(reversed(error.path)), error.reason) from None
 
 
+def decode(raw: bytes) -> dict[str, Any]:
+    """The document that BSON holds, as a reader of MongoDB gets it."""
+    return bson.decode(raw, codec_options=CODEC)
+
+
 def _encode(value: Any, depth: int) -> Any:
-    convert = _CONVERTERS.get(type(value))
-    if convert is None:
-        convert = _CONVERTERS[type(value)] = _find_converter(type(value))
+    convert = _CONVERTERS.get(type(value)) or _converter(type(value))
     return convert(value, depth)
+
+
+def _converter(kind: type) -> Callable[[Any, int], Any]:
+    convert = _CONVERTERS[kind] = _find_converter(kind)
+    return convert
 
 
 def _find_converter(kind: type) -> Callable[[Any, int], Any]:
@@ -98,7 +108,7 @@ def _as_is(value: Any, _depth: int) -> Any:
 
 
 def _text(value: str, _depth: int) -> str:
-    text = value if type(value) is str else str.__str__(value)
+    text = str.__str__(value)
     if text.isascii():
         return text
     try:
@@ -129,6 +139,12 @@ def _date(value: date, _depth: int) -> datetime:
     return datetime(value.year, value.month, value.day, tzinfo=timezone.utc)
 
 
+@lru_cache(maxsize=4096)
+def _name(key: str) -> str:
+    text = _text(key, 0).translate(_KEY_ESCAPES)
+    return f"\uff04{text[1:]}" if text.startswith("$") else text
+
+
 def _key(key: Any) -> str:
     if isinstance(key, Enum):
         key = key.value
@@ -136,8 +152,7 @@ def _key(key: Any) -> str:
         key = key.decode("utf-8", "replace")
     elif isinstance(key, datetime | date | time):
         key = key.isoformat()
-    text = _text(key if isinstance(key, str) else str(key), 0).translate(_KEY_ESCAPES)
-    return f"\uff04{text[1:]}" if text.startswith("$") else text
+    return _name(key if isinstance(key, str) else str(key))
 
 
 def _pairs(pairs: Any, depth: int) -> dict[str, Any]:
@@ -145,11 +160,12 @@ def _pairs(pairs: Any, depth: int) -> dict[str, Any]:
         raise _Unencodable(f"nested deeper than {MAX_DEPTH} levels, or inside itself")
     encoded: dict[str, Any] = {}
     for key, value in pairs:
-        name = _key(key)
+        name = _name(key) if type(key) is str else _key(key)
         if name in encoded:
             raise _Unencodable(f"two keys become the same field {name!r}")
         try:
-            encoded[name] = _encode(value, depth + 1)
+            convert = _CONVERTERS.get(type(value)) or _converter(type(value))
+            encoded[name] = convert(value, depth + 1)
         except _Unencodable as error:
             error.path.append(name)
             raise
@@ -162,7 +178,8 @@ def _list(values: Any, depth: int) -> list[Any]:
     encoded: list[Any] = []
     try:
         for value in values:
-            encoded.append(_encode(value, depth + 1))  # noqa: PERF401 - its length is the place of a bad value
+            convert = _CONVERTERS.get(type(value)) or _converter(type(value))
+            encoded.append(convert(value, depth + 1))
     except _Unencodable as error:
         error.path.append(str(len(encoded)))
         raise

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from spiders_project.pipelines.shape import Shape
 
 _ID_BYTES = 16
+_canonical = json.JSONEncoder(
+    sort_keys=True, default=repr, separators=(",", ":"), check_circular=False
+).encode
 
 
 def digest(value: Any) -> str:
     """A hash of an encoded value; the order of keys does not count."""
-    text = json.dumps(value, sort_keys=True, default=repr, separators=(",", ":"))
-    return blake2b(text.encode(), digest_size=_ID_BYTES).hexdigest()
+    return blake2b(_canonical(value).encode(), digest_size=_ID_BYTES).hexdigest()
 
 
 def item_id(fields: Mapping[str, Any], shape: Shape, origin: Origin | None) -> str:

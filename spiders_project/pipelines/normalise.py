@@ -20,13 +20,8 @@ class NormalisePipeline:
 
     def process_item(self, item: Any) -> Any:
         """Give the item on; a changed one is a copy, since a spider may go on with its own."""
-        if not ItemAdapter.is_item(item):
-            return item
-        changes = {}
-        for name, value in ItemAdapter(item).items():
-            spelt = spell(value)
-            if spelt is not value:
-                changes[name] = spelt
+        fields = item if type(item) is dict else ItemAdapter(item) if ItemAdapter.is_item(item) else {}
+        changes = {name: spelt for name, value in fields.items() if (spelt := spell(value)) is not value}
         return with_fields(item, changes) if changes else item
 
 

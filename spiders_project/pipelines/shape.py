@@ -3,7 +3,8 @@
 ``collection``       the collection's name; else the class's name in the plural (``Page`` → ``pages``)
 ``key_fields``       the fields that tell one item from another; else each item of a page is its own
 ``volatile_fields``  fields whose change is no change of the item (when it was fetched, by which link)
-``indexes``          pymongo ``IndexModel`` objects that the collection must have
+``indexes``          what the collection is searched by: each a field, a tuple of fields (``-`` before one:
+                     descending), or a pymongo ``IndexModel``
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from spiders_project.pipelines.indexes import index_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +41,11 @@ class Shape:
         """The collection of what could not be stored."""
         return f"{self.collection}_rejected"
 
+    @property
+    def history(self) -> str:
+        """The collection of what has changed."""
+        return f"{self.collection}_history"
+
 
 def shape_of(kind: type[Any], spider: str, item_keys: Mapping[str, tuple[str, ...]]) -> Shape:
     """How items of class ``kind`` that ``spider`` yields are stored.
@@ -55,7 +63,7 @@ def shape_of(kind: type[Any], spider: str, item_keys: Mapping[str, tuple[str, ..
         collection=getattr(kind, "collection", None) or plural(kind.__name__),
         key_fields=tuple(keys),
         volatile_fields=frozenset(getattr(kind, "volatile_fields", ())),
-        indexes=tuple(getattr(kind, "indexes", ())),
+        indexes=tuple(index_model(one) for one in getattr(kind, "indexes", ())),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from datetime import datetime, timezone
+from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 from weakref import WeakKeyDictionary
@@ -12,12 +13,15 @@ from weakref import WeakKeyDictionary
 import bson
 from bson.errors import BSONError
 
+from spiders_project import items
 from spiders_project.errors import RejectedItem
 from spiders_project.pipelines.buffer import Batcher, Room
 from spiders_project.pipelines.client import connect, database, wait_until_usable
 from spiders_project.pipelines.documents import MAX_BYTES, Draft, own_fields
-from spiders_project.pipelines.encoder import CODEC, EncodeError, encode
+from spiders_project.pipelines.encoder import CODEC, EncodeError, decode, encode
+from spiders_project.pipelines.history import HistoryWriter
 from spiders_project.pipelines.identity import content_hash, digest, item_id
+from spiders_project.pipelines.indexes import ensure_indexes, index_model
 from spiders_project.pipelines.options import StorageOptions
 from spiders_project.pipelines.patience import Patience
 from spiders_project.pipelines.reasons import Rejection
@@ -26,7 +30,7 @@ from spiders_project.pipelines.shape import Shape, shape_of
 from spiders_project.pipelines.writer import Refusal, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pymongo import AsyncMongoClient
     from pymongo.asynchronous.database import AsyncDatabase
@@ -36,6 +40,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# What stands for the request of an item without one: each such item was scraped once.
+_PROCESS = uuid4().hex[:12]
+_item_numbers = count()
+
 
 class Storage:
     """Keeps the items of one spider in MongoDB.
@@ -44,16 +52,25 @@ class Storage:
         options: How.
         spider: The spider's name.
         count: Called with a stat's name and a number.
+        kinds: Item classes whose indexes are made at start; those of others, when the first item comes.
     """
 
-    def __init__(self, options: StorageOptions, spider: str, count: Callable[[str, int], None]) -> None:
+    def __init__(
+        self,
+        options: StorageOptions,
+        spider: str,
+        count: Callable[[str, int], None],
+        kinds: Iterable[type[Any]] = (),
+    ) -> None:
         self.options = options
         self.spider = spider
         self._count = count
+        self._kinds = tuple(kinds)
         self._room = Room(options.buffer_items, options.buffer_bytes)
         self._shapes: dict[type[Any], Shape] = {}
         self._drafts: dict[str, Batcher[Draft]] = {}
         self._rejects: dict[str, Batcher[Reject]] = {}
+        self.tasks: set[asyncio.Task[None]] = set()
         self._client: AsyncMongoClient[dict[str, Any]] | None = None
         self._db: AsyncDatabase[dict[str, Any]] | None = None
         self._patience = Patience(lambda: count("mongo/waits", 1))
@@ -67,6 +84,8 @@ class Storage:
         self._client = connect(self.options)
         self._db = database(self._client, self.options)
         await wait_until_usable(self._db, self._patience)
+        for kind in self._kinds:
+            self._shape(kind)
 
     async def close(self) -> int:
         """Store what is left; give the number of items for which MongoDB did not come back in time."""
@@ -76,16 +95,21 @@ class Storage:
             for drain in late:
                 drain.cancel()
             lost = sum(one.abandon() for one in self._batchers())
+        for task in self.tasks:
+            task.cancel()
         if self._client is not None:
             await self._client.close()
         return lost
 
     def shape(self, item: Any) -> Shape:
         """How items like this one are stored."""
-        kind = type(item)
+        return self._shape(type(item))
+
+    def _shape(self, kind: type[Any]) -> Shape:
         shape = self._shapes.get(kind)
         if shape is None:
             shape = self._shapes[kind] = shape_of(kind, self.spider, self.options.item_keys)
+            self._index(shape)
         return shape
 
     def draft(self, item: Any, origin: Origin | None) -> Draft:
@@ -118,7 +142,7 @@ class Storage:
             raw=raw,
             content_hash=content_hash(fields, shape),
             spider=self.spider,
-            request_ids=[origin.delivery.request_id if origin else uuid4().hex],
+            request_ids=[origin.delivery.request_id if origin else f"{_PROCESS}-{next(_item_numbers)}"],
             seen_at=_now(),
         )
 
@@ -165,6 +189,19 @@ class Storage:
             size=rejection.size,
         )
 
+    def _index(self, shape: Shape) -> None:
+        if self._db is None:
+            return
+        wanted = [(shape.collection, shape.indexes)] if shape.indexes else []
+        if self.options.history:
+            wanted.append((shape.history, (index_model(("item_id", "changed_at")),)))
+        for name, models in wanted:
+            task = asyncio.get_running_loop().create_task(
+                ensure_indexes(self._db[name], models, self._patience, self._count)
+            )
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+
     def _batchers(self) -> list[Batcher[Any]]:
         return [*self._drafts.values(), *self._rejects.values()]
 
@@ -177,7 +214,12 @@ class Storage:
             async def set_aside(refusals: Sequence[Refusal]) -> None:
                 await rejects.store([self._refused(one, shape) for one in refusals])
 
-            writer = Writer(self._db[shape.collection], self._patience, set_aside, self._count)
+            history = (
+                HistoryWriter(self._db[shape.history], self._patience, shape.volatile_fields)
+                if self.options.history
+                else None
+            )
+            writer = Writer(self._db[shape.collection], self._patience, set_aside, self._count, history)
             batcher = self._drafts[shape.collection] = Batcher(
                 writer.store, self._room, self.options.batch_size, self.options.flush_seconds
             )
@@ -203,7 +245,7 @@ class Storage:
         )
         return rejected(
             reject_id=digest([shape.name, draft.id]),
-            item=bson.decode(draft.raw, codec_options=CODEC),
+            item=decode(draft.raw),
             item_class=shape.name,
             item_id=draft.id,
             spider=draft.spider,
@@ -234,5 +276,6 @@ def storage_of(crawler: Crawler) -> Storage:
             StorageOptions.from_settings(crawler.settings),
             crawler.spidercls.name,
             stats.inc_value,
+            [one for one in vars(items).values() if isinstance(one, type) and hasattr(one, "indexes")],
         )
     return storage

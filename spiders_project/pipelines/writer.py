@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pymongo.asynchronous.collection import AsyncCollection
 
     from spiders_project.pipelines.documents import Draft, Write
+    from spiders_project.pipelines.history import HistoryWriter
     from spiders_project.pipelines.patience import Patience
 
 logger = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ class Writer:
         patience: Repeats calls while MongoDB is away.
         set_aside: Takes what MongoDB refuses; must have stored it when it returns.
         count: Called with a stat's name and a number.
+        history: Keeps what changes, where that is wanted.
     """
 
     def __init__(
@@ -57,17 +59,22 @@ class Writer:
         patience: Patience,
         set_aside: Callable[[Sequence[Refusal]], Awaitable[None]],
         count: Callable[[str, int], None],
+        history: HistoryWriter | None = None,
     ) -> None:
         self._collection = collection
         self._patience = patience
         self._set_aside = set_aside
         self._count = count
+        self._history = history
 
     async def store(self, drafts: list[Draft]) -> None:
         """Return when each draft is acknowledged by MongoDB or set aside, however long that takes."""
         left = drafts
         while left:
-            outcome = await self._write(left, await self._look(left))
+            stored = await self._look(left)
+            if self._history is not None:
+                await self._history.record(left, stored)
+            outcome = await self._write(left, stored)
             if outcome.refused:
                 await self._set_aside(outcome.refused)
             left = outcome.again
@@ -78,10 +85,11 @@ class Writer:
 
     async def _look(self, drafts: list[Draft]) -> dict[str, dict[str, Any]]:
         ids = [draft.id for draft in drafts]
+        fields = STATE if self._history is None else None
         # Nothing was written yet, so there is no document to blame: any error is waited out.
         found = await self._patience(
             "be read",
-            lambda: self._collection.find({"_id": {"$in": ids}}, STATE).to_list(),
+            lambda: self._collection.find({"_id": {"$in": ids}}, fields).to_list(),
             lambda _error: True,
         )
         return {document["_id"]: document for document in found}
