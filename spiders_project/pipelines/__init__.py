@@ -1,0 +1,1 @@
+"""From an item to a document in MongoDB: validate → normalise → mongo."""

@@ -1,0 +1,100 @@
+"""The connection to MongoDB: made without a secret in any message, checked before the crawl begins."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from pymongo import AsyncMongoClient, ReadPreference, WriteConcern
+from pymongo.errors import ConfigurationError, InvalidURI, OperationFailure, PyMongoError
+
+from spiders_project.errors import StorageError
+from spiders_project.pipelines.encoder import CODEC
+from spiders_project.pipelines.failures import AUTHENTICATION_FAILED, UNAUTHORIZED, explain, is_passing
+
+if TYPE_CHECKING:
+    from pymongo.asynchronous.database import AsyncDatabase
+
+    from spiders_project.pipelines.options import StorageOptions
+    from spiders_project.pipelines.patience import Patience
+
+#: Milliseconds after which the driver gives up a call, so that an outage is seen; we try again for ever.
+TIMEOUTS = {"serverSelectionTimeoutMS": 5_000, "connectTimeoutMS": 5_000, "socketTimeoutMS": 60_000}
+
+
+def connect(options: StorageOptions) -> AsyncMongoClient[dict[str, Any]]:
+    """A client for ``MONGO_URI``; nothing is sent yet.
+
+    Raises:
+        StorageError: The URI is malformed, or asks for something that the driver cannot do.
+    """
+    # At DEBUG the driver logs every command, with the documents.
+    if logging.getLogger("pymongo").level == logging.NOTSET:
+        logging.getLogger("pymongo").setLevel(logging.INFO)
+    given = options.uri.lower()
+    defaults: dict[str, Any] = {name: value for name, value in TIMEOUTS.items() if name.lower() not in given}
+    try:
+        return AsyncMongoClient(options.uri, tz_aware=True, appname="spiders_project", **defaults)
+    except (InvalidURI, ConfigurationError, ValueError, TypeError) as error:
+        # The driver's text may quote the part of the URI that holds the password.
+        why = type(error).__name__ if "@" in options.uri else str(error)
+        raise StorageError(
+            f"MONGO_URI is not usable ({why}). It has the form"
+            " mongodb://[user:password@]host[:port][/database][?options]; characters of a password outside"
+            " [A-Za-z0-9_.~-] are written as %XX."
+        ) from None
+
+
+def database(
+    client: AsyncMongoClient[dict[str, Any]], options: StorageOptions
+) -> AsyncDatabase[dict[str, Any]]:
+    """The database of the items: reading from the primary, acknowledged from the journal."""
+    return client.get_database(
+        options.database,
+        codec_options=CODEC,
+        read_preference=ReadPreference.PRIMARY,
+        # The journal, so that a killed mongod has not forgotten what it acknowledged.
+        write_concern=WriteConcern(w=options.write_concern, j=True),
+    )
+
+
+async def wait_until_usable(db: AsyncDatabase[dict[str, Any]], patience: Patience) -> None:
+    """Return when MongoDB answers and lets us write; wait while it is away.
+
+    Raises:
+        StorageError: It answers, and will not let us write.
+    """
+
+    async def probe() -> None:
+        # An update that matches nothing needs the right to write, and writes nothing.
+        await db.command(
+            "update",
+            "items",
+            updates=[{"q": {"_id": "may this user write?"}, "u": {"$set": {"yes": True}}, "upsert": False}],
+        )
+
+    def cures(error: Exception) -> bool:
+        code = error.code if isinstance(error, OperationFailure) else None
+        return code not in (UNAUTHORIZED, AUTHENTICATION_FAILED) and is_passing(error)
+
+    try:
+        await patience("be reached", probe, cures)
+    except OperationFailure as error:
+        raise StorageError(_sentence(error, db.name)) from None
+    except (PyMongoError, asyncio.InvalidStateError) as error:
+        raise StorageError(f"MongoDB is not usable: {explain(error)}") from None
+
+
+def _sentence(error: OperationFailure, name: str) -> str:
+    if error.code == AUTHENTICATION_FAILED:
+        return (
+            "MongoDB refuses the user or password of MONGO_URI. Check both, and authSource: the database that"
+            " the user was created in."
+        )
+    if error.code == UNAUTHORIZED:
+        return (
+            f"The user of MONGO_URI may not write into the database {name!r}. Give it the role readWrite:"
+            f' db.grantRolesToUser("USER", [{{role: "readWrite", db: "{name}"}}])'
+        )
+    return f"MongoDB is not usable: {explain(error)}"

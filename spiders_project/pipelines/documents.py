@@ -1,0 +1,148 @@
+"""A document: the item's own fields, then ours; and what a newly scraped item does to the stored one.
+
+``spider``        the spider that last changed the document
+``first_seen``    when it was first stored
+``last_seen``     when it was last scraped
+``fetch_count``   by how many requests it was scraped; a redelivered request counts once
+``content_hash``  of the fields that matter
+``request_ids``   the last requests that were counted
+``revision``      goes up with each write, so that two workers never undo each other's
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from struct import pack
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import bson
+from bson.raw_bson import RawBSONDocument
+from pymongo import InsertOne, ReplaceOne, UpdateOne
+
+from spiders_project.pipelines.buffer import Entry
+from spiders_project.pipelines.encoder import CODEC
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from typing_extensions import Self
+
+
+#: Names that are ours. An item's field of such a name gets an underscore behind it, so that nothing is lost.
+OURS = frozenset(
+    ("_id", "spider", "first_seen", "last_seen", "fetch_count", "content_hash", "request_ids", "revision")
+)
+#: What must be known of a stored document to write its next revision.
+STATE = dict.fromkeys(OURS - {"spider"}, 1)
+#: How many requests a document remembers. A redelivery comes within minutes, so a few would do.
+REMEMBERED_REQUESTS = 32
+#: MongoDB's limit is 16 MiB for the whole document; the rest is for our own fields.
+MAX_BYTES = 16 * 1024 * 1024 - 16 * 1024
+
+Write = InsertOne[Any] | ReplaceOne[Any] | UpdateOne
+
+
+class Version(NamedTuple):
+    """One content of a document, by the request that it comes from."""
+
+    raw: bytes
+    content_hash: str
+    request_id: str
+    seen_at: datetime
+
+
+@dataclass(slots=True)
+class Draft(Entry):
+    """An item that waits to be stored; ``raw`` holds its own fields.
+
+    Attributes:
+        content_hash: Of the fields that matter.
+        spider: The spider's name.
+        request_ids: The requests that it comes from; several where one batch had the item several times.
+        earlier: Versions that a later one of the same batch has replaced.
+        seen_at: When it was scraped (aware, UTC).
+    """
+
+    content_hash: str
+    spider: str
+    request_ids: list[str]
+    seen_at: datetime
+    earlier: list[Version] = field(default_factory=list)
+
+    def versions(self) -> list[Version]:
+        """What the document becomes, one after the other; all but the last live in the history only."""
+        return [*self.earlier, self._version()]
+
+    def _version(self) -> Version:
+        return Version(self.raw, self.content_hash, self.request_ids[-1], self.seen_at)
+
+    def absorb(self, later: Self) -> None:
+        """Take over a later version of the same item; each request stays counted."""
+        self.earlier.append(self._version())
+        Entry.absorb(self, later)
+        self.content_hash = later.content_hash
+        self.seen_at = later.seen_at
+        # The latest request comes last, so that it is the one of the latest version.
+        self.request_ids = [
+            one for one in self.request_ids if one not in later.request_ids
+        ] + later.request_ids
+
+
+def own_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The item's fields under names that are not ours."""
+    return {f"{name}_" if name in OURS else name: value for name, value in fields.items()}
+
+
+def whole(draft: Draft, ours: Mapping[str, Any]) -> RawBSONDocument:
+    """The document as BSON: ``_id``, the item's fields, our fields. The item is not encoded a second time."""
+    head = bson.encode({"_id": draft.id})[4:-1]
+    tail = bson.encode(ours, codec_options=CODEC)[4:-1]
+    body = b"".join((head, draft.raw[4:-1], tail, b"\0"))
+    return RawBSONDocument(pack("<i", len(body) + 4) + body)
+
+
+def write_of(draft: Draft, stored: Mapping[str, Any] | None) -> Write:
+    """The one write that brings ``draft`` into the collection.
+
+    Each is safe to repeat and safe beside other workers: an insert fails if the document has appeared since
+    it was looked for, and an update asks for the revision that was read. A replacement that finds another
+    revision tries to insert, and fails as well; a touch that finds another revision matches nothing.
+
+    Args:
+        draft: The item.
+        stored: The fields ``STATE`` of the stored document, or None where there is none.
+    """
+    if stored is None:
+        return InsertOne(
+            whole(
+                draft,
+                {
+                    "spider": draft.spider,
+                    "first_seen": draft.seen_at,
+                    "last_seen": draft.seen_at,
+                    "fetch_count": len(draft.request_ids),
+                    "content_hash": draft.content_hash,
+                    "request_ids": draft.request_ids[-REMEMBERED_REQUESTS:],
+                    "revision": 1,
+                },
+            )
+        )
+    known = stored["request_ids"]
+    new = [one for one in draft.request_ids if one not in known]
+    guard = {"_id": draft.id, "revision": stored["revision"]}
+    touched = {
+        "last_seen": max(stored["last_seen"], draft.seen_at),
+        "fetch_count": stored["fetch_count"] + len(new),
+        "request_ids": (known + new)[-REMEMBERED_REQUESTS:],
+        "revision": stored["revision"] + 1,
+    }
+    if stored["content_hash"] == draft.content_hash:
+        return UpdateOne(guard, {"$set": touched})
+    ours = {
+        "spider": draft.spider,
+        "first_seen": stored["first_seen"],
+        "content_hash": draft.content_hash,
+        **touched,
+    }
+    return ReplaceOne(guard, whole(draft, ours), upsert=True)

@@ -1,0 +1,116 @@
+"""What could not be stored: ``<collection>_rejected`` keeps each such item, with its reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import bson
+from bson.raw_bson import RawBSONDocument
+from pymongo import ReplaceOne
+
+from spiders_project.pipelines.buffer import Entry
+from spiders_project.pipelines.encoder import CODEC, EncodeError, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from pymongo.asynchronous.collection import AsyncCollection
+
+    from spiders_project.pipelines.patience import Patience
+
+#: Characters of a text, and members of a list, that an item keeps which is too large to be kept whole.
+EXCERPT = 200
+#: Bytes of an item that is kept whole in ``_rejected``; the rest of MongoDB's 16 MiB is for the reason.
+KEEP_BYTES = 15 * 1024 * 1024
+
+
+class Reject(Entry):
+    """A rejected item that waits to be set aside; its ``id`` is the same after a redelivery."""
+
+    __slots__ = ()
+
+
+def keepable(item: Any) -> tuple[Any, bool]:
+    """The item in a form that MongoDB takes, and whether that is the whole item.
+
+    What has no form in BSON is kept as its ``repr``, and an item that is too large as an excerpt.
+    """
+    try:
+        encoded = encode(item)
+        if len(bson.encode({"item": encoded}, codec_options=CODEC)) <= KEEP_BYTES:
+            return encoded, True
+    except (EncodeError, bson.errors.BSONError, OverflowError, UnicodeError):
+        pass
+    return _excerpt(item, 0), False
+
+
+def _excerpt(value: Any, depth: int) -> Any:
+    if depth < 4:  # noqa: PLR2004 - deep enough to recognise an item by
+        if isinstance(value, dict):
+            return {
+                str(key)[:EXCERPT].translate({0: "␀"}): _excerpt(one, depth + 1)
+                for key, one in list(value.items())[:EXCERPT]
+            }
+        if isinstance(value, list | tuple):
+            return [_excerpt(one, depth + 1) for one in value[:EXCERPT]]
+    try:
+        encoded = encode(value)
+    except EncodeError:
+        encoded = None
+    if encoded is not None and not isinstance(encoded, str | bytes | list | dict):
+        return encoded
+    text = encoded if isinstance(encoded, str) else repr(value)
+    return text if len(text) <= EXCERPT else f"{text[:EXCERPT]}… ({len(text)} characters)"
+
+
+def rejected(  # one argument a field of the document
+    *,
+    reject_id: str,
+    item: Any,
+    item_class: str,
+    item_id: str | None,
+    spider: str,
+    code: str,
+    reason: str,
+    request_id: str | None,
+    rejected_at: datetime,
+    size: int | None = None,
+) -> Reject:
+    """The document that keeps a rejected item."""
+    kept, whole = keepable(item)
+    document = {
+        "_id": reject_id,
+        "spider": spider,
+        "reason": reason,
+        "code": code,
+        "request_id": request_id,
+        "rejected_at": rejected_at,
+        "item_class": item_class,
+        "item_id": item_id,
+        "replayable": whole,
+        "item": kept,
+    }
+    if size is not None:
+        document["size"] = size
+    return Reject(reject_id, bson.encode(document, codec_options=CODEC))
+
+
+class RejectsWriter:
+    """Stores batches of rejected items in one collection."""
+
+    def __init__(self, collection: AsyncCollection[dict[str, Any]], patience: Patience) -> None:
+        self._collection = collection
+        self._patience = patience
+
+    async def store(self, rejects: Sequence[Reject]) -> None:
+        """Return when each is acknowledged by MongoDB."""
+        writes: list[ReplaceOne[Any]] = [
+            ReplaceOne({"_id": one.id}, RawBSONDocument(one.raw), upsert=True) for one in rejects
+        ]
+        # Another worker's upsert of the same document makes a duplicate key: the repetition replaces it.
+        await self._patience(
+            "keep what was rejected",
+            lambda: self._collection.bulk_write(writes, ordered=False),
+            lambda _error: True,
+        )

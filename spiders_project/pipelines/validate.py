@@ -1,0 +1,181 @@
+"""Refuses items that are not what they should be; each is kept in ``<collection>_rejected``."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from bson import Decimal128
+from jsonschema import SchemaError, ValidationError
+from jsonschema.validators import validator_for
+from pydantic import BaseModel, TypeAdapter
+from pydantic import ValidationError as PydanticError
+from pydantic.dataclasses import is_pydantic_dataclass
+from referencing import Registry
+from scrapy.exceptions import DropItem
+
+from spiders_project.delivery import current_origin
+from spiders_project.errors import ConfigError
+from spiders_project.pipelines.encoder import EncodeError, encode
+from spiders_project.pipelines.reasons import Rejection
+from spiders_project.pipelines.shape import look_up
+from spiders_project.pipelines.storage import storage_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from scrapy.crawler import Crawler
+    from typing_extensions import Self
+
+    from spiders_project.pipelines.storage import Storage
+
+#: Characters of a reason; jsonschema quotes the whole value that does not fit.
+LONGEST_REASON = 300
+
+
+class Validator:
+    """Checks items by their class's own rules (pydantic) and by the JSON Schema that ``ITEM_SCHEMAS`` names.
+
+    Args:
+        schemas: Class name, spider name or ``dict`` → a JSON Schema, or ``package:file.json`` that holds one.
+        spider: The spider's name.
+
+    Raises:
+        ConfigError: A schema is malformed or cannot be read.
+    """
+
+    def __init__(self, schemas: Mapping[str, Any], spider: str) -> None:
+        self._spider = spider
+        self._schemas = {name: _schema_validator(name, schema) for name, schema in schemas.items()}
+        self._checks: dict[type[Any], list[Callable[[Any], Any]]] = {}
+
+    def __call__(self, item: Any) -> Any:
+        """The item, with the types that its class declares.
+
+        Raises:
+            Rejection: It does not fit.
+        """
+        kind = type(item)
+        if kind not in self._checks:
+            self._checks[kind] = self._checks_of(kind)
+        for check in self._checks[kind]:
+            item = check(item)
+        return item
+
+    def _checks_of(self, kind: type[Any]) -> list[Callable[[Any], Any]]:
+        checks: list[Callable[[Any], Any]] = []
+        if issubclass(kind, BaseModel) or is_pydantic_dataclass(kind):
+            checks.append(_pydantic_check(kind))
+        schema = look_up(self._schemas, kind, self._spider)
+        if schema is not None:
+            checks.append(_schema_check(schema))
+        return checks
+
+
+def _pydantic_check(kind: type[Any]) -> Callable[[Any], Any]:
+    adapter = TypeAdapter(kind)
+
+    def fields(item: Any) -> dict[str, Any]:
+        if isinstance(item, BaseModel):
+            return {**item.__dict__, **(item.__pydantic_extra__ or {})}
+        return {field.name: getattr(item, field.name) for field in dataclasses.fields(item)}
+
+    def check(item: Any) -> Any:
+        # From its fields: an instance would be believed as it is, even if built by model_construct().
+        try:
+            return adapter.validate_python(fields(item), by_name=True)
+        except PydanticError as error:
+            first = error.errors(include_url=False, include_context=False)[0]
+            path = ".".join(str(part) for part in first["loc"])
+            raise Rejection(f"invalid-{first['type']}", f"{path}: {first['msg']}") from None
+
+    return check
+
+
+def _schema_validator(name: str, schema: Any) -> Any:
+    if isinstance(schema, str):
+        schema = _read_schema(name, schema)
+    kind = validator_for(schema)
+    try:
+        kind.check_schema(schema)
+    except SchemaError as error:
+        raise ConfigError(f"ITEM_SCHEMAS[{name!r}] is no JSON Schema: {error.message}") from None
+    # The empty registry: a $ref never makes a worker fetch something from the network.
+    return kind(schema, registry=Registry(), format_checker=kind.FORMAT_CHECKER)
+
+
+def _read_schema(name: str, place: str) -> Any:
+    package, _, file = place.partition(":")
+    try:
+        return json.loads(files(package).joinpath(file).read_text("utf-8"))
+    except (ImportError, OSError, ValueError) as error:
+        raise ConfigError(
+            f"ITEM_SCHEMAS[{name!r}] = {place!r} cannot be read ({error}): give a JSON Schema, or"
+            " 'package:file.json' for one that lies in a package of the egg"
+        ) from None
+
+
+def _schema_check(validator: Any) -> Callable[[Any], Any]:
+    def check(item: Any) -> Any:
+        try:
+            view = json_view(encode(item))
+        except EncodeError as error:
+            raise Rejection("unencodable", str(error)) from None
+        wrong: ValidationError | None = next(validator.iter_errors(view), None)
+        if wrong is not None:
+            path = wrong.json_path.removeprefix("$").removeprefix(".")
+            message = shorten(wrong.message)
+            raise Rejection(f"invalid-{wrong.validator}", f"{path}: {message}" if path else message)
+        return item
+
+    return check
+
+
+def shorten(text: str) -> str:
+    """A reason that fits into a log line."""
+    return text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}…"
+
+
+def json_view(value: Any) -> Any:
+    """An encoded value as JSON Schema sees it: a Decimal is a number, a time a string in ISO format."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, dict):
+        return {name: json_view(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [json_view(one) for one in value]
+    if isinstance(value, Decimal128):
+        number = value.to_decimal()
+        return int(number) if number.is_finite() and number == number.to_integral_value() else float(number)
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+class ValidatePipeline:
+    """The first of the pipelines."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._validate = Validator(storage.options.item_schemas, storage.spider)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Take the schemas from the crawler's settings.
+
+        Raises:
+            ConfigError: One is malformed.
+        """
+        return cls(storage_of(crawler))
+
+    async def process_item(self, item: Any) -> Any:
+        """Give the item on, with the types that its class declares.
+
+        Raises:
+            DropItem: It does not fit, and is set aside.
+        """
+        try:
+            return self._validate(item)
+        except Rejection as rejection:
+            await self._storage.reject(item, current_origin.get(), rejection)
+            raise DropItem(rejection.reason) from None

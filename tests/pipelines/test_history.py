@@ -1,0 +1,99 @@
+"""MONGO_HISTORY: each change once, with before and after, also after a crash or a redelivery."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import bson
+import pytest
+
+from spiders_project.pipelines.history import difference
+
+KEYS = {"history": True, "item_keys": {"dict": ("isbn",)}}
+
+
+@dataclass
+class Book:
+    key_fields: ClassVar = ("isbn",)
+    volatile_fields: ClassVar = ("shelf",)
+
+    isbn: str
+    price: int
+    shelf: int = 0
+
+
+def changes(mongo_db, collection="items_history"):
+    return [one["fields"] for one in mongo_db[collection].find().sort("changed_at")]
+
+
+def test_a_change_is_kept_with_before_and_after(put, mongo_db, settled):
+    put(({"isbn": "1", "price": 3, "old": True}, settled.origin("a")), **KEYS)
+    put(({"isbn": "1", "price": 4, "new": True}, settled.origin("b")), **KEYS)
+
+    (change,) = mongo_db.items_history.find()
+    assert change["fields"] == {
+        "price": {"before": 3, "after": 4},
+        "old": {"before": True},
+        "new": {"after": True},
+    }
+    assert change["item_id"] == mongo_db["items"].find_one()["_id"]
+    assert change["changed_at"] == mongo_db["items"].find_one()["last_seen"]
+    assert change["request_id"] == "b"
+
+
+def test_a_volatile_field_is_no_change(put, mongo_db, settled):
+    put((Book("1", 3, shelf=1), settled.origin("a")), history=True)
+    put((Book("1", 3, shelf=2), settled.origin("b")), history=True)
+    assert mongo_db.books_history.count_documents({}) == 0
+    put((Book("1", 4, shelf=3), settled.origin("c")), history=True)
+    assert changes(mongo_db, "books_history") == [{"price": {"before": 3, "after": 4}}]
+
+
+def test_a_redelivered_request_is_no_change(put, mongo_db, settled):
+    put(({"isbn": "1", "price": 3}, settled.origin("a")), **KEYS)
+    put(({"isbn": "1", "price": 4}, settled.origin("a")), **KEYS)
+    assert mongo_db.items_history.count_documents({}) == 0
+    put(({"isbn": "1", "price": 5}, settled.origin("b")), **KEYS)
+    put(({"isbn": "1", "price": 5}, settled.origin("b")), **KEYS)
+    assert changes(mongo_db) == [{"price": {"before": 4, "after": 5}}]
+
+
+def test_changes_of_one_batch_are_each_kept(put, mongo_db, settled):
+    put(*(({"isbn": "1", "price": price}, settled.origin(f"{price}")) for price in (1, 2, 2, 3)), **KEYS)
+
+    assert changes(mongo_db) == [{"price": {"before": 1, "after": 2}}, {"price": {"before": 2, "after": 3}}]
+
+
+def test_a_record_whose_change_was_never_made_is_taken_back(put, mongo_db, settled):
+    put(({"isbn": "1", "price": 3}, settled.origin("a")), **KEYS)
+    put(({"isbn": "1", "price": 4}, settled.origin("b")), **KEYS)
+    # As if the worker had died between the record and the change, and the page had gone back meanwhile.
+    mongo_db["items"].update_one({}, {"$set": {"request_ids": ["a"]}})
+    put(({"isbn": "1", "price": 4}, settled.origin("b")), **KEYS)
+
+    assert mongo_db.items_history.count_documents({}) == 0
+
+
+def test_a_change_too_large_to_be_kept_is_recorded_without_its_values(put, mongo_db, settled):
+    put(({"isbn": "1", "text": "a" * 9_000_000}, settled.origin("a")), **KEYS)
+    put(({"isbn": "1", "text": "b" * 9_000_000}, settled.origin("b")), **KEYS)
+
+    assert changes(mongo_db) == [{"text": {"too_large": True}}]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ({"a": 1}, {"a": 1}, {}),
+        ({"a": float("nan")}, {"a": float("nan")}, {}),
+        (
+            {"a": [1, {"b": 2}]},
+            {"a": [1, {"b": 3}]},
+            {"a": {"before": [1, {"b": 2}], "after": [1, {"b": 3}]}},
+        ),
+        ({"a": bson.Decimal128("1.0")}, {"a": bson.Decimal128("1.0")}, {}),
+    ],
+)
+def test_the_difference_names_what_differs(before, after, expected):
+    assert difference(before, after) == expected

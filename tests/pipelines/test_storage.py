@@ -1,0 +1,139 @@
+"""What becomes of an item: its document, and the delivery that waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import ClassVar
+
+from spiders_project.delivery import Origin
+
+
+@dataclass
+class Book:
+    key_fields: ClassVar = ("isbn",)
+    volatile_fields: ClassVar = ("shelf",)
+
+    isbn: str
+    title: str
+    shelf: int = 0
+
+
+def test_an_item_becomes_a_document_under_its_key(put, mongo_db, settled):
+    put((Book("1", "Moby Dick"), settled.origin()))
+
+    (book,) = mongo_db.books.find()
+    assert book["isbn"] == "1"
+    assert book["title"] == "Moby Dick"
+    assert book["spider"] == "books"
+    assert book["first_seen"] == book["last_seen"]
+    assert book["first_seen"].tzinfo is not None
+    assert book["fetch_count"] == 1
+
+
+def test_the_ack_waits_for_the_acknowledged_write(opened, mongo_db, settled):
+    async def run():
+        async with opened(flush_seconds=30) as storage:
+            origin = settled.origin()
+            await storage.put(Book("1", "Moby Dick"), origin)
+            origin.delivery.release()  # the callback and the pipelines have ended
+            await asyncio.sleep(0.1)
+            assert settled.ids == []
+            assert mongo_db.books.count_documents({}) == 0
+        assert settled.ids == ["request-1"]
+        assert mongo_db.books.count_documents({}) == 1
+
+    asyncio.run(run())
+
+
+def test_an_item_waits_no_longer_than_the_flush_time(opened, settled):
+    async def run():
+        async with opened(flush_seconds=0.05) as storage:
+            origin = settled.origin()
+            await storage.put(Book("1", "Moby Dick"), origin)
+            origin.delivery.release()
+            while not settled.ids:  # noqa: ASYNC110 - the settling of a delivery is a plain call
+                await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(run(), 10))
+
+
+def test_a_second_request_counts_and_a_redelivery_does_not(put, mongo_db, settled):
+    put((Book("1", "Moby Dick"), settled.origin("a")))
+    first = mongo_db.books.find_one()
+    put((Book("1", "Moby Dick"), settled.origin("a")))
+    assert mongo_db.books.find_one()["fetch_count"] == 1
+    put((Book("1", "Moby Dick"), settled.origin("b")))
+    put((Book("1", "Moby Dick"), settled.origin("a")))
+
+    (book,) = mongo_db.books.find()
+    assert book["fetch_count"] == 2
+    assert book["first_seen"] == first["first_seen"]
+    assert book["last_seen"] > first["last_seen"]
+
+
+def test_an_unchanged_item_touches_only_when_it_was_seen(put, mongo_db, settled):
+    put((Book("1", "Moby Dick", shelf=1), settled.origin("a")))
+    first = mongo_db.books.find_one()
+    put((Book("1", "Moby Dick", shelf=2), settled.origin("b")))
+
+    second = mongo_db.books.find_one()
+    changed = {name for name in second if second[name] != first[name]}
+    assert changed == {"last_seen", "fetch_count", "request_ids", "revision"}
+
+
+def test_a_changed_item_replaces_its_fields(put, mongo_db, settled):
+    put(({"isbn": "1", "title": "Moby Dick", "price": 3}, settled.origin("a")), item_keys={"dict": ("isbn",)})
+    put(({"isbn": "1", "title": "The Whale"}, settled.origin("b")), item_keys={"dict": ("isbn",)})
+
+    (book,) = mongo_db["items"].find()
+    assert book["title"] == "The Whale"
+    assert "price" not in book
+    assert book["fetch_count"] == 2
+
+
+def test_a_hundred_keyless_items_of_one_page_are_a_hundred_documents_also_after_a_redelivery(
+    put, mongo_db, settled
+):
+    for _ in range(2):
+        delivery = settled.delivery()
+        put(*(({"url": "https://example.com/"}, Origin(delivery, ordinal)) for ordinal in range(100)))
+
+    assert mongo_db["items"].count_documents({"fetch_count": 1}) == 100
+    assert mongo_db["items"].count_documents({}) == 100
+
+
+def test_two_items_of_one_key_in_one_batch_are_one_document_with_the_later_content(put, mongo_db, settled):
+    put(
+        (Book("1", "Moby Dick"), settled.origin("a")),
+        (Book("1", "The Whale"), settled.origin("b")),
+        (Book("1", "Omoo"), settled.origin("b")),
+    )
+
+    (book,) = mongo_db.books.find()
+    assert book["title"] == "Omoo"
+    assert book["fetch_count"] == 2
+
+
+def test_workers_that_write_the_same_documents_at_once_lose_nothing(opened, mongo_db, settled):
+    async def worker(number):
+        async with opened(batch_size=7) as storage:
+            for book in range(50):
+                title = f"title {book}" if book % 2 else f"title {book} of worker {number}"
+                await storage.put(Book(str(book), title), settled.origin(f"{number}-{book}"))
+                await asyncio.sleep(0)
+
+    async def run():
+        await asyncio.gather(*(worker(number) for number in range(8)))
+
+    asyncio.run(run())
+    assert mongo_db.books.count_documents({}) == 50
+    assert {book["fetch_count"] for book in mongo_db.books.find()} == {8}
+
+
+def test_an_item_is_never_changed_and_a_reused_dict_keeps_no_id(put, mongo_db, settled):
+    item = {"isbn": "1"}
+    put((item, settled.origin("a")), (item, settled.origin("b")))
+
+    assert item == {"isbn": "1"}
+    assert mongo_db["items"].count_documents({}) == 2

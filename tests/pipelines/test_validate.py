@@ -1,0 +1,92 @@
+"""Items that are not what they should be are set aside with field and reason."""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+from typing import ClassVar
+
+import pytest
+from pydantic import BaseModel
+from scrapy.exceptions import DropItem
+
+from spiders_project.delivery import current_origin
+from spiders_project.errors import ConfigError
+from spiders_project.pipelines.reasons import Rejection
+from spiders_project.pipelines.validate import ValidatePipeline, Validator
+
+PRICED = {"type": "object", "required": ["price"], "properties": {"price": {"type": "number", "minimum": 1}}}
+
+
+class Offer(BaseModel):
+    collection: ClassVar = "offers"
+
+    sku: str
+    price: Decimal
+
+
+def test_a_pydantic_item_gets_the_types_that_its_class_declares():
+    item = Validator({}, "shop")(Offer.model_construct(sku="a", price="1.20"))
+
+    assert item == Offer(sku="a", price=Decimal("1.20"))
+
+
+@pytest.mark.parametrize(
+    ("item", "code", "reason"),
+    [
+        (Offer.model_construct(sku="a", price="cheap"), "invalid-decimal_parsing", "price: Input should be"),
+        (Offer.model_construct(sku="a"), "invalid-missing", "price: Field required"),
+        ({"name": "x"}, "invalid-required", "'price' is a required property"),
+        ({"price": "3"}, "invalid-type", "price: '3' is not of type 'number'"),
+        ({"price": Decimal("0.5")}, "invalid-minimum", "price: 0.5 is less than the minimum of 1"),
+        ({"price": object()}, "unencodable", "price: a builtins.object has no form in MongoDB"),
+    ],
+)
+def test_what_does_not_fit_names_field_and_reason(item, code, reason):
+    with pytest.raises(Rejection) as raised:
+        Validator({"shop": PRICED}, "shop")(item)
+
+    assert raised.value.code == code
+    assert raised.value.reason.startswith(reason)
+
+
+def test_dicts_of_another_spider_have_another_schema():
+    assert Validator({"shop": PRICED}, "library")({"title": "x"}) == {"title": "x"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ({"type": "nonsense"}, "is no JSON Schema"),
+        ("spiders_project:no-such-file.json", "cannot be read"),
+        ("no_such_package:file.json", "cannot be read"),
+    ],
+)
+def test_a_malformed_schema_is_refused_at_start(schema, message):
+    with pytest.raises(ConfigError, match=message):
+        Validator({"shop": schema}, "shop")
+
+
+def test_a_refused_item_is_kept_with_its_reason_and_its_request_waits_for_that(
+    opened, mongo_db, settled, stats
+):
+    origin = settled.origin("a")
+
+    async def run():
+        async with opened("shop", item_schemas={"shop": PRICED}, flush_seconds=30) as storage:
+            pipeline = ValidatePipeline(storage)
+            current_origin.set(origin)
+            with pytest.raises(DropItem, match="'price' is a required property"):
+                await pipeline.process_item({"name": "x"})
+            origin.delivery.release()
+            assert settled.ids == []
+        assert settled.ids == ["a"]
+
+    asyncio.run(run())
+    (kept,) = mongo_db.items_rejected.find()
+    assert kept["item"] == {"name": "x"}
+    assert kept["reason"] == "'price' is a required property"
+    assert kept["request_id"] == "a"
+    assert kept["spider"] == "shop"
+    assert stats["items/rejected/invalid-required"] == 1
+    assert mongo_db["items"].count_documents({}) == 0
