@@ -10,6 +10,10 @@ import click
 
 from deploy.errors import DeployError
 from deploy.local.commands import down, status, up
+from deploy.verbs.jobs import cancel_command, jobs_command, schedule_command
+from deploy.verbs.nodes import targets
+from deploy.verbs.release import push_command
+from deploy.verbs.seed import seed_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +32,10 @@ def cli() -> None:
     """
 
 
-for command in (up, down, status):
+for command in (
+    *(up, down, status),
+    *(targets, push_command, schedule_command, jobs_command, cancel_command, seed_command),
+):
     cli.add_command(command)
 
 
