@@ -10,6 +10,7 @@ import click
 
 from deploy.errors import DeployError
 from deploy.local.commands import down, status, up
+from deploy.verbs.crawl import crawl_command
 from deploy.verbs.jobs import cancel_command, jobs_command, schedule_command
 from deploy.verbs.nodes import targets
 from deploy.verbs.release import push_command
@@ -34,7 +35,7 @@ def cli() -> None:
 
 for command in (
     *(up, down, status),
-    *(targets, push_command, schedule_command, jobs_command, cancel_command, seed_command),
+    *(targets, push_command, schedule_command, jobs_command, cancel_command, seed_command, crawl_command),
 ):
     cli.add_command(command)
 

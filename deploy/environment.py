@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deploy.errors import UsageError
+from deploy.targets import Node
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,28 +16,49 @@ if TYPE_CHECKING:
 STACK_FILE = ".local/stack.json"
 
 
-def use_embedded_stack(root: Path) -> None:
-    """Set what ``.local/env`` would export, as far as the environment does not name it already.
+@dataclass(frozen=True, repr=False)
+class Stack:
+    """The embedded stack, as ``up`` has written it down; holds passwords."""
 
-    A variable that the user has set always wins, so that the same commands work on real nodes.
+    redis_url: str
+    mongo_uri: str
+    nodes: tuple[Node, ...]
+
+
+def read_stack(root: Path) -> Stack | None:
+    """The embedded stack of this checkout, or None where there is none.
 
     Raises:
         UsageError: ``.local/stack.json`` is there and is not what ``up`` writes.
     """
     try:
-        text = (root / STACK_FILE).read_text()
+        stack = json.loads((root / STACK_FILE).read_text())
+        nodes = [
+            Node(name=node["name"], url=node["url"], username=node["username"], password=node["password"])
+            for node in stack["nodes"]
+        ]
+        return Stack(stack["redis_url"], stack["mongo_uri"], tuple(nodes))
     except FileNotFoundError:
-        return
-    try:
-        stack = json.loads(text)
-        found = {"REDIS_URL": stack["redis_url"], "MONGO_URI": stack["mongo_uri"]}
-        for number, node in enumerate(stack["nodes"], 1):
-            for key in ("url", "username", "password"):
-                found[f"NODE{number}_{key.upper()}"] = node[key]
+        return None
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(
-            f"{STACK_FILE} is damaged: `python -m deploy down`, delete it, and `up` again"
+            f"{STACK_FILE} is damaged: `python -m deploy down`, delete it, and `python -m deploy up`"
         ) from error
+
+
+def use_embedded_stack(root: Path) -> None:
+    """Set what ``.local/env`` would export, as far as the environment does not name it already.
+
+    A variable that the user has set always wins, so that the same commands work on real nodes.
+    """
+    stack = read_stack(root)
+    if stack is None:
+        return
+    found = {"REDIS_URL": stack.redis_url, "MONGO_URI": stack.mongo_uri}
+    for number, node in enumerate(stack.nodes, 1):
+        found[f"NODE{number}_URL"] = node.url
+        found[f"NODE{number}_USERNAME"] = node.username
+        found[f"NODE{number}_PASSWORD"] = node.password
     for name, value in found.items():
         os.environ.setdefault(name, value)
 
@@ -46,20 +69,11 @@ def redis_url(root: Path) -> str:
     Raises:
         UsageError: Neither the environment nor an embedded stack names one.
     """
-    return _named("REDIS_URL", "redis://:password@host:6379/0", root)
-
-
-def mongo_uri(root: Path) -> str:
-    """The URI of the items' MongoDB; raises as ``redis_url``."""
-    return _named("MONGO_URI", "mongodb://user:password@host:27017/", root)
-
-
-def _named(variable: str, example: str, root: Path) -> str:
     use_embedded_stack(root)
-    value = os.environ.get(variable, "")
+    value = os.environ.get("REDIS_URL", "")
     if not value:
         raise UsageError(
-            f"{variable} is not set: `python -m deploy up` starts an embedded stack, "
-            f"or export {variable}={example}"
+            "REDIS_URL is not set: `python -m deploy up` starts an embedded stack, "
+            "or export REDIS_URL=redis://:password@host:6379/0"
         )
     return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deploy.client import NodeClient
 from deploy.errors import DeployError, NodeError, UsageError
@@ -143,9 +143,7 @@ def cancel(nodes: Sequence[Node], jobs: Iterable[Job], *, wait_seconds: float = 
     def work(node: Node) -> list[str]:
         client = NodeClient(node)
         wanted = [job.id for job in by_node[node.name]]
-        for job in wanted:
-            client.cancel(node.project, job)
-        left = _wait_until_ended(client, node, wanted, wait_seconds)
+        left = _cancel_until_ended(client, node, wanted, wait_seconds)
         if left:
             raise NodeError(
                 f"{node.name}: cancelled, and still running after {wait_seconds:g} s: {', '.join(left)}; "
@@ -156,10 +154,17 @@ def cancel(nodes: Sequence[Node], jobs: Iterable[Job], *, wait_seconds: float = 
     return fan_out([node for node in nodes if node.name in by_node], work)
 
 
-def _wait_until_ended(client: NodeClient, node: Node, jobs: Sequence[str], wait_seconds: float) -> list[str]:
+def _cancel_until_ended(
+    client: NodeClient, node: Node, jobs: Sequence[str], wait_seconds: float
+) -> list[str]:
+    """The jobs that are left after ``wait_seconds``."""
     deadline = time.monotonic() + wait_seconds
+    signalled: set[str] = set()
+    left = list(jobs)
     while True:
-        answer: dict[str, Any] = client.list_jobs(node.project)
+        # A job between the queue and its process is in neither, and cancel.json says so with None: ask again.
+        signalled |= {job for job in left if job not in signalled and client.cancel(node.project, job)}
+        answer = client.list_jobs(node.project)
         alive = {entry["id"] for state in ("pending", "running") for entry in answer[state]}
         left = [job for job in jobs if job in alive]
         if not left or time.monotonic() >= deadline:
