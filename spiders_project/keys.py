@@ -1,7 +1,7 @@
 """Every Redis key, built here and nowhere else (``docs/redis-keys.md`` has a row for each).
 
-All keys of one crawl begin with its namespace, so that one script touches one namespace only and runs on Redis
-Cluster when the namespace is a hash tag (``{site}``).
+All keys of one crawl begin with its namespace, so that one script touches one namespace only and runs on
+Redis Cluster when the namespace is a hash tag (``{site}``).
 """
 
 from __future__ import annotations
@@ -37,6 +37,26 @@ class Keys:
         return f"{self.namespace}:ready"
 
     @property
+    def waiting(self) -> str:
+        """Sorted set host → time in ms from which it may be visited again."""
+        return f"{self.namespace}:waiting"
+
+    @property
+    def active(self) -> str:
+        """Hash host → downloads under way."""
+        return f"{self.namespace}:active"
+
+    @property
+    def delayed(self) -> str:
+        """Sorted set id → due time in ms: retries, crawl-later."""
+        return f"{self.namespace}:delayed"
+
+    @property
+    def deliveries(self) -> str:
+        """Hash id → how many workers died with the request."""
+        return f"{self.namespace}:deliveries"
+
+    @property
     def workers(self) -> str:
         """Sorted set worker → time of its last heartbeat in ms, by Redis's clock."""
         return f"{self.namespace}:workers"
@@ -47,17 +67,41 @@ class Keys:
         return f"{self.namespace}:reports"
 
     @property
+    def replies(self) -> str:
+        """Hash worker → the last batch's number and answer, for a batch that is sent again."""
+        return f"{self.namespace}:replies"
+
+    @property
+    def local(self) -> str:
+        """Hash worker → requests that wait inside it because they cannot be written to Redis."""
+        return f"{self.namespace}:local"
+
+    @property
+    def state(self) -> str:
+        """Hash of the namespace's counters: sequence, turn, leased, ended, idle_since."""
+        return f"{self.namespace}:state"
+
+    @property
     def run(self) -> str:
-        """Hash of the current run: id, state, times, counts, limits."""
+        """Hash of the newest run: id, state, times, reason, counts, limits."""
         return f"{self.namespace}:run"
 
     @property
     def dead(self) -> str:
-        """Hash id → dead letter: given up, kept with its reason."""
+        """Hash id → msgpack (letter, payload, time in ms): given up, kept with its reason."""
         return f"{self.namespace}:dead"
 
+    @property
+    def seen(self) -> str:
+        """Hash of the seen set's shape: level, split, count."""
+        return f"{self.namespace}:seen"
+
+    def seen_bucket(self, bucket: int) -> str:
+        """Set of 64-bit fingerprints, intset-encoded: one bucket of the seen set."""
+        return f"{self.namespace}:seen:{bucket}"
+
     def host(self, host: str) -> str:
-        """Sorted set id → priority, then sequence: the queue of one host."""
+        """Sorted set id → minus the priority: the queue of one host."""
         return f"{self.namespace}:host:{host}"
 
     def leases(self, worker: str) -> str:

@@ -1,0 +1,6 @@
+"""The frontier: every request that is not yet done, shared by all workers of a crawl.
+
+Read in this order: ``contract`` (what holds), ``redis_frontier`` and ``lua/`` (how), ``codec`` (the wire
+format), ``exchange`` (a worker's side: batches, buffer, back-off), ``heartbeat`` (leases), then ``dupefilter``,
+``origins`` and ``scheduler`` (where Scrapy comes in). ``inspect`` and ``purge`` are for tools.
+"""

@@ -1,0 +1,105 @@
+"""Redis clients from scrapy-redis's settings, with time limits, and what Redis's errors mean to us."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import redis
+import redis.asyncio
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    AuthenticationError,
+    AuthorizationError,
+    BusyLoadingError,
+    ConnectionError,  # noqa: A004 - redis-py's own name for it
+    NoPermissionError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TimeoutError,  # noqa: A004 - redis-py's own name for it
+)
+from redis.retry import Retry
+
+from spiders_project.errors import FrontierError, FrontierUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+#: Seconds until a silent server counts as away: long enough for a slow script, short enough to notice a cut cable.
+SOCKET_TIMEOUT = 10.0
+CONNECT_TIMEOUT = 5.0
+
+# Redis answers, but cannot take writes for now: its administrator can mend that while we wait.
+_PASSING = (
+    "OOM ",
+    "MISCONF",
+    "READONLY",
+    "CLUSTERDOWN",
+    "TRYAGAIN",
+    "LOADING",
+    "MASTERDOWN",
+    "NOREPLICAS",
+    "BUSY ",
+)
+
+
+def parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Keyword arguments for a Redis client, from ``REDIS_URL``, ``REDIS_HOST``, ``REDIS_PORT``, ``REDIS_DB``,
+    ``REDIS_PARAMS`` as scrapy-redis reads them. An explicit ``REDIS_HOST`` or ``REDIS_PORT`` goes before the URL.
+    """  # noqa: D205 - the names do not fit one line
+    found: dict[str, Any] = {"socket_timeout": SOCKET_TIMEOUT, "socket_connect_timeout": CONNECT_TIMEOUT}
+    found.update(settings.get("REDIS_PARAMS") or {})
+    host, port, db = (settings.get(f"REDIS_{name}") for name in ("HOST", "PORT", "DB"))
+    if host or port:
+        found["host"], found["port"] = host or "127.0.0.1", int(port or 6379)
+    elif settings.get("REDIS_URL"):
+        found["url"] = str(settings["REDIS_URL"])
+    if db not in (None, ""):
+        found["db"] = int(str(db))
+    # Payloads are bytes; and these two belong to scrapy-redis's own way of building a client.
+    for name in ("decode_responses", "redis_cls", "retry_on_timeout", "encoding"):
+        found.pop(name, None)
+    return found
+
+
+def async_client(settings: Mapping[str, Any]) -> redis.asyncio.Redis:
+    """The worker's client; nothing is connected yet. Retries are ours (``exchange``), so redis-py makes none."""
+    found = parameters(settings)
+    found["retry"] = AsyncRetry(NoBackoff(), 0)
+    url = found.pop("url", None)
+    return redis.asyncio.Redis.from_url(url, **found) if url else redis.asyncio.Redis(**found)
+
+
+def blocking_client(settings: Mapping[str, Any]) -> redis.Redis:
+    """A client for threads and tools; nothing is connected yet."""
+    found = parameters(settings)
+    found["retry"] = Retry(NoBackoff(), 0)
+    url = found.pop("url", None)
+    return redis.Redis.from_url(url, **found) if url else redis.Redis(**found)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn redis-py's exceptions into ``FrontierUnavailable`` (wait) or ``FrontierError`` (will not mend itself)."""
+    try:
+        yield
+    except (AuthenticationError, AuthorizationError, NoPermissionError) as error:
+        raise FrontierError(f"Redis refuses this user: {error}. Check the password and ACL in REDIS_URL.") from error
+    except (ConnectionError, TimeoutError, BusyLoadingError, ReadOnlyError, OSError) as error:
+        raise FrontierUnavailable(f"Redis does not answer: {error}") from error
+    except ResponseError as error:
+        text = str(error)
+        if any(word in text for word in _PASSING):
+            raise FrontierUnavailable(f"Redis takes no writes for now: {text}") from error
+        if "WRONGTYPE" in text:
+            raise FrontierError(
+                f"a key of this crawl holds the wrong type: {text}. Something else writes to this namespace; "
+                "rename FRONTIER_NAMESPACE or remove the key."
+            ) from error
+        if "NOAUTH" in text or "WRONGPASS" in text or "NOPERM" in text or "invalid username-password" in text:
+            raise FrontierError(f"Redis refuses this user: {text}. Check the password and ACL in REDIS_URL.") from error
+        raise FrontierError(f"Redis refuses the call: {text}") from error
+    except RedisError as error:
+        raise FrontierUnavailable(f"Redis fails: {error}") from error

@@ -1,0 +1,211 @@
+"""What a frontier is: the words, the promises, and the one Protocol behind which an implementation stands.
+
+The promises (an implementation keeps them at every moment, also when callers are killed between two calls):
+
+* A request that was put is in the frontier until it is *acked* or has become a *dead letter*.
+* The seen-mark of a fingerprint and its queued request appear together or not at all.
+* A claimed request is leased to one worker. Nobody else gets it while that worker's heartbeat lives; when the
+  heartbeat is gone the request returns to its old place in the queue.
+* An ack, or anything else a worker says about a request that is not leased to it, changes nothing.
+* A batch with a sequence number that was answered before is not carried out again; it is answered as before.
+* Nothing is deleted because a worker starts, stops or dies.
+* Priority goes first among the hosts that may be visited now; at equal priority hosts take turns; inside one
+  host the first put is claimed first (or the last, with ``order="lifo"``).
+* A host is handed out no more often than its limits allow, whoever asks.
+* The crawl's end is decided once: no seed, no request (queued or leased) and nothing local to a worker, for
+  ``max_idle_ms`` on end. It closes the *run*; the next request opens a new one.
+
+All times are milliseconds by the frontier's own clock (Redis's ``TIME``), never a worker's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A request to queue.
+
+    Attributes:
+        payload: The encoded request (``frontier.codec``).
+        host: The politeness unit it belongs to.
+        priority: Higher goes first.
+        fingerprint: 8 bytes of the request's fingerprint, or empty for a request that is neither tested nor
+            marked (``dont_filter``).
+        force: Queue it even when the fingerprint is known; mark it all the same (a seed).
+    """
+
+    payload: bytes
+    host: str
+    priority: int = 0
+    fingerprint: bytes = b""
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """A request that is done; ``pages`` is 1 when its callback yielded an item, else 0."""
+
+    request_id: str
+    pages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bury:
+    """A request that was given up; ``letter`` is the JSON that is kept beside its payload."""
+
+    request_id: str
+    letter: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A request whose download has ended: its host's concurrency slot is free again, long before the ack."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class GiveBack:
+    """A request that was claimed and never started; it returns to its old place."""
+
+    request_id: str
+
+
+Operation = Put | Ack | Bury | Left | GiveBack
+
+
+@dataclass(frozen=True, slots=True)
+class HostLimits:
+    """What one host allows; ``delay_ms`` between two starts, ``concurrency`` downloads at once (0: no limit)."""
+
+    delay_ms: float = 0
+    jitter: float = 0
+    concurrency: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a worker's settings say of the crawl; sent with every batch, so that no worker's word is stale.
+
+    Attributes:
+        limits: For every host that is not in ``host_limits``.
+        host_limits: By host, from ``DOWNLOAD_SLOTS``.
+        order: ``fifo`` or ``lifo`` inside one host at equal priority.
+        max_idle_ms: How long the crawl must have been empty to be finished.
+        max_pages: Stop after so many pages in this run; 0 for no limit.
+        seeds_key: Where seeds are read.
+        seeds_kind: ``list``, ``set`` or ``zset``.
+    """
+
+    limits: HostLimits = HostLimits()
+    host_limits: Mapping[str, HostLimits] = field(default_factory=dict)
+    order: str = "fifo"
+    max_idle_ms: int = 5000
+    max_pages: int = 0
+    seeds_key: str = ""
+    seeds_kind: str = "list"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """All that a worker has to say and to ask, in one call.
+
+    Attributes:
+        sequence: The worker's own counter; a batch sent again keeps its number.
+        operations: In the order in which they happened: puts before the ack of their parent.
+        want: How many requests to claim.
+        full: Hosts that already have their share of this worker; taken only when no other can be visited.
+        local: Requests that wait inside this worker because they cannot be written to the frontier.
+    """
+
+    sequence: int
+    operations: Sequence[Operation] = ()
+    want: int = 0
+    full: Sequence[str] = ()
+    local: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A request under this worker's lease; ``deliveries`` counts the workers that died with it before."""
+
+    request_id: str
+    payload: bytes
+    host: str
+    deliveries: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a batch brought.
+
+    Attributes:
+        claims: Requests to download now.
+        dropped: Indexes into ``operations`` of puts whose fingerprint was known.
+        discarded: How many requests were thrown away in this call because the run's page limit is reached.
+        seeds: Entries that wait in ``start_urls``.
+        open: Requests not yet acked, in the whole crawl.
+        next_ms: When the next host may be visited, in ms from now; -1 when none waits.
+        run: The id of the current run; empty before the first.
+        ended: How many runs have ended in this namespace; a worker closes when it grows after its start.
+    """
+
+    claims: Sequence[Claim] = ()
+    dropped: Sequence[int] = ()
+    discarded: int = 0
+    seeds: int = 0
+    open: int = 0
+    next_ms: int = -1
+    run: str = ""
+    ended: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SeedVerdict:
+    """What became of one entry of ``start_urls``: a request to put, or the reason why it is none."""
+
+    entry: bytes
+    put: Put | None = None
+    reason: str = ""
+    max_pages: int = 0
+
+
+class Frontier(Protocol):
+    """One worker's door to the shared frontier.
+
+    Every method raises ``FrontierUnavailable`` when the frontier does not answer or cannot take writes for now
+    (the caller waits and calls again with the same arguments), and ``FrontierError`` when it never will.
+    """
+
+    async def exchange(self, batch: Batch) -> Answer:
+        """Carry out the operations in their order, then claim; all of it in one atomic step."""
+        ...
+
+    async def start(self, puts: Sequence[Put]) -> bool:
+        """Put a spider's own start requests, once for a run; False when another worker has put them."""
+        ...
+
+    async def peek_seeds(self, count: int) -> Sequence[bytes]:
+        """Up to ``count`` entries of ``start_urls``, the next ones first, left where they are."""
+        ...
+
+    async def take_seeds(self, verdicts: Sequence[SeedVerdict]) -> int:
+        """Replace each entry by its request, or set it aside with its reason, in one atomic step.
+
+        An entry that another worker has taken meanwhile is skipped. Returns how many requests were queued.
+        """
+        ...
+
+    async def leave(self) -> None:
+        """Give back what is still leased to this worker, and forget the worker."""
+        ...
+
+    async def close(self) -> None:
+        """Close connections."""
+        ...

@@ -1,0 +1,117 @@
+"""The worker's one heartbeat, from its own thread: a callback that computes for 20 s is not dead.
+
+Times follow ``FRONTIER_LEASE_SECONDS`` (L): a beat every L/6, and who was silent for 2L/3 is dead, so the leases of
+a dead worker are back in the queue within L.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from spiders_project.errors import FrontierError
+from spiders_project.frontier import scripts
+from spiders_project.frontier.connection import translated
+from spiders_project.frontier.redis_frontier import packed_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import redis
+
+    from spiders_project.frontier.contract import Terms
+    from spiders_project.keys import Keys
+
+logger = logging.getLogger(__name__)
+
+BEATS_PER_LEASE = 6
+PATIENCE = 2 / 3
+
+
+class Heartbeat:
+    """Says that this worker lives, and gives back what dead workers held.
+
+    After an outage nobody is judged: a worker judges others only when its own beats came without a gap for one
+    whole lease period, because whoever could not beat, the others could not either.
+    """
+
+    def __init__(
+        self,
+        client: redis.Redis,
+        keys: Keys,
+        worker: str,
+        terms: Terms,
+        *,
+        lease_seconds: float,
+        max_deliveries: int,
+        report: Callable[[], bytes],
+        on_reaped: Callable[[int, int, int], None],
+    ) -> None:
+        """``report`` and ``on_reaped`` are called in the heartbeat's thread and must not block.
+
+        Args:
+            client: A blocking client that only this thread uses.
+            keys: The crawl's keys.
+            worker: This worker's id.
+            terms: Limits of the crawl; leases that come back are queued by them.
+            lease_seconds: The lease period, in seconds.
+            max_deliveries: Claims by workers that died, after which a request becomes a dead letter.
+            report: Gives the JSON report that tools read.
+            on_reaped: Gets (requests given back, dead letters, workers declared dead).
+        """
+        self._client = client
+        self._keys = keys
+        self._worker = worker
+        self._terms = terms
+        self._lease = lease_seconds
+        self._max_deliveries = max_deliveries
+        self._report = report
+        self._on_reaped = on_reaped
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="frontier-heartbeat", daemon=True)
+        self._unbroken_since: float | None = None
+        self._last = 0.0
+
+    def start(self) -> None:
+        """Begin; the first beat goes out at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; returns at once (a beat under way may still finish)."""
+        self._stopped.set()
+
+    def _loop(self) -> None:
+        while not self._stopped.is_set():
+            started = time.monotonic()
+            try:
+                self._beat(started)
+            except FrontierError as error:
+                self._unbroken_since = None
+                logger.warning("No heartbeat: %s", error)
+            except Exception:
+                # The thread must outlive any surprise: without it a live worker loses its leases.
+                self._unbroken_since = None
+                logger.exception("No heartbeat")
+            self._stopped.wait(max(0.0, self._lease / BEATS_PER_LEASE - (time.monotonic() - started)))
+        self._client.close()
+
+    def _beat(self, started: float) -> None:
+        if self._unbroken_since is None or started - self._last > self._lease * PATIENCE:
+            self._unbroken_since = started
+        judges = started - self._unbroken_since >= self._lease
+        arguments: tuple[Any, ...] = (
+            self._keys.namespace,
+            self._worker,
+            packed_terms(self._terms),
+            self._report(),
+            round(self._lease * PATIENCE * 1000) if judges else 0,
+            self._max_deliveries,
+        )
+        with translated():
+            counts: Any = scripts.run_blocking(self._client, "heartbeat", self._keys.requests, arguments)
+        self._last = started
+        returned, buried, gone = counts
+        if gone or returned or buried:
+            self._on_reaped(returned, buried, gone)

@@ -1,0 +1,248 @@
+-- Shared by every script of the frontier; `scripts.py` puts this text in front of each.
+--
+-- KEYS[1]  <ns>:requests (names the slot on Redis Cluster; all other keys share its namespace)
+-- ARGV[1]  namespace
+-- ARGV[2]  worker id
+-- ARGV[3]  msgpack array of terms: {delay_ms, jitter, concurrency, hosts: {host: {delay_ms, jitter, concurrency}},
+--          order, max_idle_ms, max_pages, seeds_key, seeds_kind, random_seed, run_candidate}
+--
+-- A queue's place is (score, id): score is minus the priority, ids are hexadecimal numbers of fixed width, and
+-- a sorted set orders equal scores by member. So a request that returns takes its old place by itself.
+
+local call = redis.call
+local ns, worker = ARGV[1], ARGV[2]
+local terms = cmsgpack.unpack(ARGV[3])
+local delay_ms, jitter, concurrency, host_terms = terms[1], terms[2], terms[3], terms[4]
+local order, max_idle_ms, max_pages, seeds_key, seeds_kind = terms[5], terms[6], terms[7], terms[8], terms[9]
+local run_candidate = terms[11]
+math.randomseed(terms[10])  -- Redis seeds the same way for each call, so all workers would draw the same jitter
+
+local time = call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local k_requests, k_ready, k_waiting = ns .. ':requests', ns .. ':ready', ns .. ':waiting'
+local k_active, k_state, k_run = ns .. ':active', ns .. ':state', ns .. ':run'
+local k_deliveries, k_dead, k_local = ns .. ':deliveries', ns .. ':dead', ns .. ':local'
+local k_leases, k_workers = ns .. ':leases:' .. worker, ns .. ':workers'
+local k_seen = ns .. ':seen'
+
+-- Numbers that a script may change many times: read once, written once by save().
+local state_fields = {'sequence', 'turn', 'leased', 'ended', 'idle_since'}
+local run_fields = {'pages', 'done', 'discarded', 'errors', 'max_pages', 'open'}
+local state, run, dirty = {}, {}, {}
+for i, value in ipairs(call('HMGET', k_state, unpack(state_fields))) do
+  state[state_fields[i]] = tonumber(value or '0')
+end
+for i, value in ipairs(call('HMGET', k_run, unpack(run_fields))) do
+  run[run_fields[i]] = tonumber(value or '0')
+end
+
+local function set_state(field, value) state[field] = value; dirty[field] = true end
+local function set_run(field, value) run[field] = value; dirty['run:' .. field] = true end
+
+local function save()
+  local changed, changed_run = {}, {}
+  for _, field in ipairs(state_fields) do
+    if dirty[field] then
+      changed[#changed + 1] = field
+      changed[#changed + 1] = string.format('%.0f', state[field])
+    end
+  end
+  for _, field in ipairs(run_fields) do
+    if dirty['run:' .. field] then
+      changed_run[#changed_run + 1] = field
+      changed_run[#changed_run + 1] = string.format('%.0f', run[field])
+    end
+  end
+  if #changed > 0 then call('HSET', k_state, unpack(changed)) end
+  if #changed_run > 0 then call('HSET', k_run, unpack(changed_run)) end
+end
+
+-- ---------------------------------------------------------------- hosts
+
+local function limits_of(host)
+  local own = host_terms[host]
+  if own then return own[1], own[2], own[3] end
+  return delay_ms, jitter, concurrency
+end
+
+local function at_limit(host)
+  local _, _, limit = limits_of(host)
+  return limit > 0 and tonumber(call('HGET', k_active, host) or '0') >= limit
+end
+
+-- The ready set orders hosts by best priority, then turn: score = -priority * SPAN + turn.
+local SPAN, MAX_PRIORITY = 4294967296, 1048575
+
+local function next_turn()
+  set_state('turn', (state.turn + 1) % SPAN)
+  return state.turn
+end
+
+local function ready_score(queue_score, turn)
+  local clamped = math.max(-MAX_PRIORITY, math.min(MAX_PRIORITY, queue_score))
+  return string.format('%.0f', math.floor(clamped) * SPAN + turn)
+end
+
+-- Put a host where it belongs when it has work and may be visited; `turn` nil means: at the end of the round.
+local function offer(host, turn)
+  local best = call('ZRANGE', ns .. ':host:' .. host, 0, 0, 'WITHSCORES')
+  if not best[1] or call('ZSCORE', k_waiting, host) or at_limit(host) then
+    call('ZREM', k_ready, host)
+    return
+  end
+  call('ZADD', k_ready, ready_score(tonumber(best[2]), turn or next_turn()), host)
+end
+
+-- A request joined the queue of `host`. The turn that a ready host holds is kept.
+local function joined(host, queue_score)
+  local held = call('ZSCORE', k_ready, host)
+  if not held then return offer(host) end
+  held = tonumber(held)
+  if queue_score < math.floor(held / SPAN) then
+    call('ZADD', k_ready, ready_score(queue_score, held % SPAN), host)
+  end
+end
+
+-- ---------------------------------------------------------------- the run
+
+local function open_run()
+  if run.open == 1 then return end
+  call('DEL', k_run)
+  for _, field in ipairs(run_fields) do set_run(field, 0) end
+  set_run('open', 1)
+  call('HSET', k_run, 'id', run_candidate, 'state', 'open', 'started_at', string.format('%.0f', now))
+end
+
+local function page_limit() return math.max(run.max_pages, max_pages) end
+
+local function limit_reached()
+  local limit = page_limit()
+  return run.open == 1 and limit > 0 and run.pages >= limit
+end
+
+-- ---------------------------------------------------------------- the seen set
+--
+-- Sets of 64-bit integers that stay intset-encoded (set-max-intset-entries is 512 by default): 8 bytes a member.
+-- The number of buckets grows by linear hashing (Litwin, 1980): an insert over the load factor splits one bucket,
+-- so there is never a stop-the-world rehash. A bucket that waits for its split holds up to twice the load factor,
+-- which must stay below 512 with room for chance.
+
+local LOAD = 200
+local seen_level, seen_split, seen_count
+
+local function seen_load()
+  local values = call('HMGET', k_seen, 'level', 'split', 'count')
+  seen_level = 2 ^ tonumber(values[1] or '0')
+  seen_split, seen_count = tonumber(values[2] or '0'), tonumber(values[3] or '0')
+end
+
+local function seen_bucket(fingerprint)
+  local hash = tonumber(string.sub(fingerprint, -9))  -- the low decimal digits of a uniform number are uniform
+  if hash < 0 then hash = -hash end
+  local bucket = hash % seen_level
+  if bucket < seen_split then bucket = hash % (seen_level * 2) end
+  return bucket
+end
+
+local function seen_key(bucket) return string.format('%s:seen:%d', ns, bucket) end
+
+local function seen_grow()
+  local from, to = seen_split, seen_split + seen_level
+  local members = call('SMEMBERS', seen_key(from))
+  seen_split = seen_split + 1
+  local halves = {[from] = {}, [to] = {}}
+  for _, member in ipairs(members) do
+    local half = halves[seen_bucket(member)]
+    half[#half + 1] = member
+  end
+  if seen_split == seen_level then seen_level, seen_split = seen_level * 2, 0 end
+  call('DEL', seen_key(from))
+  for bucket, half in pairs(halves) do
+    for first = 1, #half, 4000 do
+      call('SADD', seen_key(bucket), unpack(half, first, math.min(first + 3999, #half)))
+    end
+  end
+end
+
+-- Mark a fingerprint (a decimal string of a signed 64-bit integer); true when it was not marked before.
+local function seen_add(fingerprint)
+  if not seen_level then seen_load() end
+  if call('SADD', seen_key(seen_bucket(fingerprint)), fingerprint) == 0 then return false end
+  seen_count = seen_count + 1
+  if seen_count > LOAD * (seen_level + seen_split) then seen_grow() end
+  return true
+end
+
+local function seen_save()
+  if not seen_level then return end
+  call('HSET', k_seen, 'level', string.format('%.0f', math.log(seen_level) / math.log(2)),
+       'split', seen_split, 'count', string.format('%.0f', seen_count))
+end
+
+-- ---------------------------------------------------------------- requests
+
+-- Queue a request and mark it; false when its fingerprint is known. `put` = {payload, host, priority, fingerprint,
+-- force}.
+local function put_request(put)
+  local payload, host, priority, fingerprint, force = unpack(put)
+  if limit_reached() then
+    set_run('discarded', run.discarded + 1)
+    return true
+  end
+  if fingerprint ~= '' and not seen_add(fingerprint) and not force then return false end
+  open_run()
+  set_state('sequence', state.sequence + 1)
+  local id = string.format('%010x', state.sequence)
+  call('HSET', k_requests, id, payload)
+  call('ZADD', ns .. ':host:' .. host, -priority, id)
+  joined(host, -priority)
+  set_state('idle_since', 0)
+  return true
+end
+
+-- A lease is "<queue score> <1 while downloading, else 0> <host>".
+local function lease_of(id, leases)
+  local value = call('HGET', leases, id)
+  if not value then return nil end
+  local score, downloading, host = string.match(value, '^(%S+) (%d) (.*)$')
+  return score, downloading == '1', host
+end
+
+local function free_slot(host)
+  if call('HINCRBY', k_active, host, -1) <= 0 then call('HDEL', k_active, host) end
+  if not call('ZSCORE', k_ready, host) then offer(host) end
+end
+
+-- The request leaves the worker's lease; returns score and host, or nil when it was not leased to it.
+local function end_lease(id, leases)
+  local score, downloading, host = lease_of(id, leases)
+  if not score then return nil end
+  call('HDEL', leases, id)
+  set_state('leased', math.max(0, state.leased - 1))
+  if downloading then free_slot(host) end
+  return score, host
+end
+
+-- Back to the old place in the queue; false when it was not leased to the worker.
+local function give_back(id, leases)
+  local score, host = end_lease(id, leases)
+  if not score then return false end
+  call('ZADD', ns .. ':host:' .. host, score, id)
+  joined(host, tonumber(score))
+  return true
+end
+
+-- The request leaves the frontier; false when it was not leased to the worker.
+local function finish_request(id)
+  if not end_lease(id, k_leases) then return false end
+  call('HDEL', k_requests, id)
+  call('HDEL', k_deliveries, id)
+  return true
+end
+
+local function seeds_waiting()
+  if seeds_kind == 'set' then return call('SCARD', seeds_key) end
+  if seeds_kind == 'zset' then return call('ZCARD', seeds_key) end
+  return call('LLEN', seeds_key)
+end

@@ -1,0 +1,46 @@
+-- A worker lives; give back what dead ones held.
+--
+-- ARGV[4]  JSON report of the worker (node, job, version, counts), kept for tools
+-- ARGV[5]  ms without a heartbeat after which a worker is dead; 0: judge nobody this time
+-- ARGV[6]  deliveries after which a request becomes a dead letter
+-- Returns  {requests given back, dead letters, workers declared dead}
+
+local MOST = 500  -- requests given back in one call, so that the script stays short
+
+call('ZADD', k_workers, string.format('%.0f', now), worker)
+call('HSET', ns .. ':reports', worker, ARGV[4])
+
+local patience, most_deliveries = tonumber(ARGV[5]), tonumber(ARGV[6])
+local returned, buried, gone = 0, 0, 0
+
+if patience > 0 then
+  for _, dead in ipairs(call('ZRANGEBYSCORE', k_workers, '-inf', now - patience, 'LIMIT', 0, 100)) do
+    local leases = ns .. ':leases:' .. dead
+    for _, id in ipairs(call('HKEYS', leases)) do
+      if returned + buried >= MOST then break end
+      local deliveries = call('HINCRBY', k_deliveries, id, 1)
+      if deliveries >= most_deliveries then
+        local letter = cjson.encode({reason = 'deliveries', attempts = deliveries,
+                                     error = 'its workers died: ' .. dead .. ' was the last'})
+        local payload = call('HGET', k_requests, id)
+        end_lease(id, leases)
+        call('HDEL', k_requests, id)
+        call('HDEL', k_deliveries, id)
+        if payload then call('HSET', k_dead, id, cmsgpack.pack({letter, payload, string.format('%.0f', now)})) end
+        set_run('errors', run.errors + 1)
+        buried = buried + 1
+      else
+        give_back(id, leases)
+        returned = returned + 1
+      end
+    end
+    if call('EXISTS', leases) == 0 then
+      call('ZREM', k_workers, dead)
+      call('HDEL', k_local, dead)
+      call('HDEL', ns .. ':replies', dead)
+      gone = gone + 1
+    end
+  end
+end
+save()
+return {returned, buried, gone}

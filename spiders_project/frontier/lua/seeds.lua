@@ -1,0 +1,34 @@
+-- Replace entries of start_urls by their requests, or set them aside with the reason; an entry that is gone is skipped.
+--
+-- ARGV[4]  msgpack array of verdicts {entry, put or false, rejected or false, max_pages};
+--          put is {payload, host, priority, fingerprint, force}, rejected the text to keep
+-- Returns  how many requests were queued
+
+-- How many rejected entries are kept; the oldest go first.
+local KEEP = 10000
+local k_rejected = ns .. ':start_urls:rejected'
+
+local function take(entry)
+  if seeds_kind == 'set' then return call('SREM', seeds_key, entry) end
+  if seeds_kind == 'zset' then return call('ZREM', seeds_key, entry) end
+  return call('LREM', seeds_key, 1, entry)
+end
+
+local queued = 0
+for _, verdict in ipairs(cmsgpack.unpack(ARGV[4])) do
+  local entry, put, rejected, pages = unpack(verdict)
+  if take(entry) == 1 then
+    if put then
+      put_request(put)
+      queued = queued + 1
+      if pages > run.max_pages then set_run('max_pages', pages) end
+    else
+      call('RPUSH', k_rejected, rejected)
+      call('LTRIM', k_rejected, -KEEP, -1)
+    end
+    set_state('idle_since', 0)
+  end
+end
+save()
+seen_save()
+return queued
