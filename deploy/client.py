@@ -61,13 +61,11 @@ class NodeSession(Client):  # type: ignore[misc] # python-scrapyd-api ships no t
             ) from error
         if response.status_code == requests.codes.unauthorized:
             raise NodeError(
-                f"{name}: {base} refused the username or password; correct them in scrapy.cfg, "
-                "the environment or netrc"
+                f"{name}: {base} refused the username or password; correct them in scrapy.cfg, the environment or netrc"
             )
         if response.is_redirect:
             raise NodeError(
-                f"{name}: {base} redirects to {response.headers['location']}; "
-                "put the new address into scrapy.cfg"
+                f"{name}: {base} redirects to {response.headers['location']}; put the new address into scrapy.cfg"
             )
         return response
 
@@ -88,9 +86,7 @@ class NodeSession(Client):  # type: ignore[misc] # python-scrapyd-api ships no t
                 f"probably not a Scrapyd (a proxy?): {response.text[:_SHOWN_CHARS].strip()}"
             ) from error
         if not isinstance(answer, dict) or answer.get("status") not in {"ok", "error"}:
-            raise NodeError(
-                f"{name}: {endpoint} answered what Scrapyd never says: {response.text[:_SHOWN_CHARS]}"
-            )
+            raise NodeError(f"{name}: {endpoint} answered what Scrapyd never says: {response.text[:_SHOWN_CHARS]}")
         # Scrapyd sends its errors as HTTP 200 as well.
         if answer.pop("status") == "error" or not response.ok:
             raise NodeError(f"{name}: {endpoint}: {str(answer.get('message', response.reason)).strip()}")
@@ -165,9 +161,7 @@ class NodeClient(ScrapydAPI):  # type: ignore[misc] # python-scrapyd-api ships n
         if response.status_code == requests.codes.requested_range_not_satisfiable:
             return ""
         if not response.ok:
-            raise NodeError(
-                f"{self.node.name}: the log of job {job['id']} is gone (HTTP {response.status_code})"
-            )
+            raise NodeError(f"{self.node.name}: the log of job {job['id']} is gone (HTTP {response.status_code})")
         return response.content.decode("utf-8", errors="replace")
 
 

@@ -6,9 +6,6 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spiders_project.frontier.inspect import crawl_status
-from spiders_project.frontier.purge import purge_crawl
-
 from deploy.client import NodeClient
 from deploy.egg import build_egg
 from deploy.errors import CrawlError, DeployError
@@ -17,6 +14,8 @@ from deploy.jobs import Job, cancel, schedule
 from deploy.release import new_version, push, record
 from deploy.seed import push_seeds
 from spiders_project.errors import FrontierError
+from spiders_project.frontier.inspect import crawl_status
+from spiders_project.frontier.purge import purge_crawl
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,8 +61,7 @@ def prepare(plan: Plan, root: Path, client: redis.Redis, say: Callable[[str], No
     namespace = plan.spider
     if any(worker.alive for worker in crawl_status(client, namespace).workers):
         raise CrawlError(
-            f"workers of {namespace} are alive: wait for their end, "
-            f"or `python -m deploy cancel --spider {plan.spider}`"
+            f"workers of {namespace} are alive: wait for their end, or `python -m deploy cancel --spider {plan.spider}`"
         )
     if plan.fresh:
         try:
@@ -71,9 +69,7 @@ def prepare(plan: Plan, root: Path, client: redis.Redis, say: Callable[[str], No
         except FrontierError as error:
             raise CrawlError(str(error)) from error
         if deleted:
-            say(
-                f"forgot the frontier of the last {namespace} crawl ({deleted} keys); --keep-data would keep it"
-            )
+            say(f"forgot the frontier of the last {namespace} crawl ({deleted} keys); --keep-data would keep it")
     version = new_version(root)
     say(f"building the egg, version {version}")
     egg = build_egg(root)
@@ -89,19 +85,13 @@ def start(plan: Plan, version: str, client: redis.Redis, say: Callable[[str], No
     Raises:
         DeployError: A node took no job, or a seed was refused.
     """
-    started = schedule(
-        plan.nodes, plan.spider, version=version, arguments=plan.arguments, settings=plan.settings
-    )
+    started = schedule(plan.nodes, plan.spider, version=version, arguments=plan.arguments, settings=plan.settings)
     jobs = [Job(node, job, plan.spider, "pending") for node, ids in started.done.items() for job in ids]
     try:
         started.check()
         for job in jobs:
             say(f"scheduled {plan.spider} on {job.node}: job {job.id}")
-        report = push_seeds(client, f"{plan.spider}:start_urls", plan.seeds)
-        if report.refused:
-            raise CrawlError(
-                "\n".join(f"{entry.entry!r} is no seed: {entry.reason}" for entry in report.refused)
-            )
+        _seed(plan, client)
     except BaseException:
         stop(plan, jobs, say)
         raise
@@ -109,25 +99,17 @@ def start(plan: Plan, version: str, client: redis.Redis, say: Callable[[str], No
     return jobs
 
 
+def _seed(plan: Plan, client: redis.Redis) -> None:
+    report = push_seeds(client, f"{plan.spider}:start_urls", plan.seeds)
+    if report.refused:
+        raise CrawlError("\n".join(f"{refusal.entry!r} is no seed: {refusal.reason}" for refusal in report.refused))
+
+
 def stop(plan: Plan, jobs: list[Job], say: Callable[[str], None]) -> None:
     """Cancel the jobs and wait for their end; what cannot be stopped is said, not raised."""
     cancelled = cancel(plan.nodes, jobs, wait_seconds=_CANCEL_SECONDS)
     for error in cancelled.failed.values():
         say(f"not cancelled: {error}")
-
-
-def alive_jobs(nodes: tuple[Node, ...], jobs: list[Job]) -> set[str]:
-    """The ids of ``jobs`` that have not ended, as far as the nodes answer; a node that does not is believed idle.
-
-    Whether workers of such a node still live is what their heartbeats in Redis say.
-    """
-    wanted = {job.id for job in jobs}
-
-    def work(node: Node) -> set[str]:
-        answer = NodeClient(node, timeout=(3.0, 10.0)).list_jobs(node.project)
-        return {entry["id"] for state in ("pending", "running") for entry in answer[state]} & wanted
-
-    return set().union(*fan_out(nodes, work).done.values())
 
 
 def last_words(nodes: tuple[Node, ...], jobs: list[Job], lines: int = 12) -> dict[str, str]:

@@ -62,14 +62,10 @@ def build_egg(root: Path) -> bytes:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise EggError(
-                f"setup.py did not end within {BUILD_TIMEOUT_SECONDS} s\n{error.output or ''}"
-            ) from error
+            raise EggError(f"setup.py did not end within {BUILD_TIMEOUT_SECONDS} s\n{error.output or ''}") from error
         eggs = sorted((temp / "dist").glob("*.egg"))
         if build.returncode or len(eggs) != 1:
-            raise EggError(
-                f"the egg cannot be built: setup.py ended with {build.returncode}\n{build.stdout.strip()}"
-            )
+            raise EggError(f"the egg cannot be built: setup.py ended with {build.returncode}\n{build.stdout.strip()}")
         egg = eggs[0].read_bytes()
     check_egg(egg, root)
     return egg

@@ -39,9 +39,7 @@ def count_items(mongo_uri: str, since: datetime, database: str | None = None) ->
         with client:
             items = client[name]
             # `_rejected` and its like hold what is no item.
-            collections = sorted(
-                c for c in items.list_collection_names() if not c.startswith(("_", "system."))
-            )
+            collections = sorted(c for c in items.list_collection_names() if not c.startswith(("_", "system.")))
             return [
                 Stored(
                     collection,

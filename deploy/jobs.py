@@ -124,9 +124,7 @@ def choose_version(root: Path, nodes: Sequence[Node]) -> str:
     known = dict.fromkeys(version for held in versions.done.values() for version in held)
     newest = newest_version(root, nodes[0].project, known)
     if newest is None:
-        raise DeployError(
-            f"no version on {', '.join(node.name for node in nodes)}: `python -m deploy push` first"
-        )
+        raise DeployError(f"no version on {', '.join(node.name for node in nodes)}: `python -m deploy push` first")
     return newest
 
 
@@ -154,9 +152,7 @@ def cancel(nodes: Sequence[Node], jobs: Iterable[Job], *, wait_seconds: float = 
     return fan_out([node for node in nodes if node.name in by_node], work)
 
 
-def _cancel_until_ended(
-    client: NodeClient, node: Node, jobs: Sequence[str], wait_seconds: float
-) -> list[str]:
+def _cancel_until_ended(client: NodeClient, node: Node, jobs: Sequence[str], wait_seconds: float) -> list[str]:
     """The jobs that are left after ``wait_seconds``."""
     deadline = time.monotonic() + wait_seconds
     signalled: set[str] = set()

@@ -78,9 +78,7 @@ def record(root: Path, project: str, version: str, now: float) -> None:
     """Remember the last release, so that one with a name without a time is found as the newest."""
     path = root / _RECORD
     path.parent.mkdir(exist_ok=True)
-    path.write_text(
-        json.dumps({**_records(root), project: {"version": version, "pushed_at": now}}, indent=2) + "\n"
-    )
+    path.write_text(json.dumps({**_records(root), project: {"version": version, "pushed_at": now}}, indent=2) + "\n")
 
 
 def newest_version(root: Path, project: str, versions: Iterable[str]) -> str | None:

@@ -54,9 +54,7 @@ def read_targets(names: Sequence[str] = ()) -> list[Node]:
         config: ConfigParser = get_config()
     except ConfigParserError as error:
         raise UsageError(f"scrapy.cfg cannot be read: {error}") from error
-    sections = {
-        section.partition(":")[2]: section for section in config.sections() if section.startswith("deploy:")
-    }
+    sections = {section.partition(":")[2]: section for section in config.sections() if section.startswith("deploy:")}
     if config.has_option("deploy", "url"):
         sections = {"default": "deploy", **sections}
     if not sections:

@@ -13,16 +13,19 @@ import redis
 from rich.console import Console
 from rich.live import Live
 from rich.spinner import Spinner
-from spiders_project.frontier.inspect import CrawlStatus, Worker, crawl_status
 
-from deploy.crawl import Plan, alive_jobs
+from deploy.client import NodeClient
+from deploy.fanout import fan_out
 from deploy.output import say
 from spiders_project.errors import FrontierError
+from spiders_project.frontier.inspect import CrawlStatus, Worker, crawl_status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
+    from deploy.crawl import Plan
     from deploy.jobs import Job
+    from deploy.targets import Node
 
 POLL_SECONDS = 1.0
 PLAIN_LINE_SECONDS = 5.0
@@ -30,6 +33,8 @@ PLAIN_LINE_SECONDS = 5.0
 _SPEED_WINDOW_SECONDS = 10.0
 #: Workers of a finished crawl close by themselves; after this long they are no longer waited for.
 _CLOSING_SECONDS = 60.0
+#: A node that has been silent for so long, with no heartbeat of a worker of its own, is believed to run nothing.
+_SILENCE_SECONDS = 60.0
 
 
 @dataclass
@@ -65,11 +70,12 @@ def watch(plan: Plan, jobs: list[Job], client: redis.Redis, *, poll_seconds: flo
     """
     watched = Watched()
     ids = {job.id for job in jobs}
+    running = _Running(plan.nodes, jobs)
     finished_since: float | None = None
     with _display() as show:
         while True:
             # The jobs first: a reading after the last job's end has its last counts in it.
-            alive = alive_jobs(plan.nodes, jobs)
+            alive = running.ids()
             try:
                 status = crawl_status(client, plan.spider)
             except (redis.RedisError, FrontierError) as error:
@@ -89,8 +95,34 @@ def watch(plan: Plan, jobs: list[Job], client: redis.Redis, *, poll_seconds: flo
                     return watched
             else:
                 finished_since = None
-            show(watched, None)
+            show(watched, running.complaint)
             time.sleep(poll_seconds)
+
+
+class _Running:
+    """Which of the jobs have not ended, by what their nodes say."""
+
+    def __init__(self, nodes: Sequence[Node], jobs: Sequence[Job]) -> None:
+        self._nodes = nodes
+        self._jobs = {node.name: {job.id for job in jobs if job.node == node.name} for node in nodes}
+        self._heard = dict.fromkeys(self._jobs, time.monotonic())
+        self._alive = {node: set(ids) for node, ids in self._jobs.items()}
+        self.complaint: str | None = None
+
+    def ids(self) -> set[str]:
+        """Ask the nodes; one that does not answer is believed to run on what it ran, for a while."""
+        answers = fan_out(self._nodes, self._ask)
+        self._alive |= answers.done
+        self._heard |= dict.fromkeys(answers.done, time.monotonic())
+        self.complaint = "; ".join(map(str, answers.failed.values())) or None
+        for node, heard in self._heard.items():
+            if time.monotonic() - heard > _SILENCE_SECONDS:
+                self._alive[node] = set()
+        return set().union(*self._alive.values())
+
+    def _ask(self, node: Node) -> set[str]:
+        answer = NodeClient(node, timeout=(3.0, 10.0)).list_jobs(node.project)
+        return {entry["id"] for state in ("pending", "running") for entry in answer[state]} & self._jobs[node.name]
 
 
 @contextmanager
@@ -118,7 +150,7 @@ def _line(watched: Watched, speed: _Speed, note: str | None) -> str:
     status = watched.status
     if note or status is None:
         return note or "waiting for the workers"
-    waiting = status.seeds + status.queued + status.delayed + status.leased
+    waiting = status.seeds + status.open
     workers = sum(worker.alive for worker in status.workers)
     return (
         f"pages {watched.pages} · items {watched.count('items')} · queued {waiting} · "

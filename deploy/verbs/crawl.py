@@ -30,15 +30,11 @@ DEFAULT_PAGES = 200
 
 @click.command("crawl")
 @click.option("--url", help="Crawl this site; without it, the sample site that the project serves itself.")
-@click.option(
-    "--pages", type=click.IntRange(1), metavar="N", help="At most about N pages; with --url default 200."
-)
+@click.option("--pages", type=click.IntRange(1), metavar="N", help="At most about N pages; with --url default 200.")
 @click.option("--depth", type=click.IntRange(0), metavar="N", help="At most N links away from the URL.")
 @click.option("--contact", metavar="MAIL_OR_URL", help="Who crawls: told to the site in the User-Agent.")
 @click.option("--spider", default="site", show_default=True, help="The spider to run.")
-@click.option(
-    "--fresh/--keep-data", default=True, help="Forget what earlier crawls have seen (default), or not."
-)
+@click.option("--fresh/--keep-data", default=True, help="Forget what earlier crawls have seen (default), or not.")
 @click.pass_context
 def crawl_command(
     context: click.Context,
@@ -96,11 +92,7 @@ def _run(plan: Plan, stack: Stack) -> None:
     try:
         watched = watch(plan, jobs, client)
     except BaseException as error:
-        say(
-            "interrupted: cancelling the jobs"
-            if isinstance(error, KeyboardInterrupt)
-            else "cancelling the jobs"
-        )
+        say("interrupted: cancelling the jobs" if isinstance(error, KeyboardInterrupt) else "cancelling the jobs")
         stop(plan, jobs, say)
         raise
     if watched.lingering:
@@ -128,10 +120,8 @@ def _judge(plan: Plan, jobs: list[Job], watched: Watched, stored: list[Stored]) 
     if status is None or status.state != "finished":
         for node, words in last_words(plan.nodes, jobs).items():
             say(f"the last lines of {node}'s log:\n{words}")
-        left = status.seeds + status.queued + status.delayed + status.leased if status else 0
-        raise CrawlError(
-            f"the workers have ended and the crawl has not: {left} requests are left, see the logs above"
-        )
+        left = status.seeds + status.open if status else 0
+        raise CrawlError(f"the workers have ended and the crawl has not: {left} requests are left, see the logs above")
     if not any(one.written for one in stored):
         rejected = f"; {status.rejected} seeds were rejected" if status.rejected else ""
         raise CrawlError(

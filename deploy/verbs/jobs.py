@@ -17,16 +17,10 @@ from deploy.verbs import chosen_nodes, json_option, target_option
 @click.command("schedule")
 @click.argument("spider")
 @target_option
-@click.option(
-    "-a", "arguments", multiple=True, metavar="NAME=VALUE", help="A spider argument; can be repeated."
-)
-@click.option(
-    "-s", "settings", multiple=True, metavar="NAME=VALUE", help="A Scrapy setting; can be repeated."
-)
+@click.option("-a", "arguments", multiple=True, metavar="NAME=VALUE", help="A spider argument; can be repeated.")
+@click.option("-s", "settings", multiple=True, metavar="NAME=VALUE", help="A Scrapy setting; can be repeated.")
 @click.option("--version", metavar="V", help="Run this version; default: the newest pushed one.")
-@click.option(
-    "--workers", type=click.IntRange(1), default=1, metavar="N", help="Jobs on each node; default 1."
-)
+@click.option("--workers", type=click.IntRange(1), default=1, metavar="N", help="Jobs on each node; default 1.")
 @json_option
 def schedule_command(
     *,
@@ -65,9 +59,7 @@ def schedule_command(
 
 @click.command("jobs")
 @target_option
-@click.option(
-    "--state", "states", multiple=True, type=click.Choice(STATES), help="Only these; can be repeated."
-)
+@click.option("--state", "states", multiple=True, type=click.Choice(STATES), help="Only these; can be repeated.")
 @json_option
 def jobs_command(targets: tuple[str, ...], states: tuple[str, ...], as_json: bool) -> None:
     """List the jobs that the nodes know. Times are each node's own.
@@ -83,9 +75,7 @@ def jobs_command(targets: tuple[str, ...], states: tuple[str, ...], as_json: boo
         print_json([asdict(job) for job in jobs])
     else:
         columns = ("node", "job", "spider", "state", "pid", "started", "ended")
-        print_table(
-            columns, [(j.node, j.id, j.spider, j.state, j.pid, j.start_time, j.end_time) for j in jobs]
-        )
+        print_table(columns, [(j.node, j.id, j.spider, j.state, j.pid, j.start_time, j.end_time) for j in jobs])
     listed.check()
 
 
@@ -94,9 +84,7 @@ def jobs_command(targets: tuple[str, ...], states: tuple[str, ...], as_json: boo
 @target_option
 @click.option("--spider", help="Every job of this spider.")
 @click.option("--all", "every", is_flag=True, help="Every pending and running job.")
-@click.option(
-    "--wait", type=click.FloatRange(0), default=60.0, metavar="SECONDS", help="For jobs to end; default 60."
-)
+@click.option("--wait", type=click.FloatRange(0), default=60.0, metavar="SECONDS", help="For jobs to end; default 60.")
 def cancel_command(
     jobs: tuple[str, ...], targets: tuple[str, ...], spider: str | None, every: bool, wait: float
 ) -> None:

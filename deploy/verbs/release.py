@@ -53,7 +53,5 @@ def push_command(targets: tuple[str, ...], version: str | None, as_json: bool) -
             }
         )
     else:
-        print_table(
-            ("node", "version", "spiders"), [(n, version, ", ".join(s)) for n, s in pushed.done.items()]
-        )
+        print_table(("node", "version", "spiders"), [(n, version, ", ".join(s)) for n, s in pushed.done.items()])
     pushed.check()

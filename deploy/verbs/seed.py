@@ -50,6 +50,4 @@ def seed_command(spider: str, urls: tuple[str, ...], file: BinaryIO | None, key:
         say(f"refused entry {refusal.line}, {refusal.entry!r}: {refusal.reason}")
     click.echo(f"{report.pushed} pushed to {key}, {report.refused_count} refused")
     if report.refused_count:
-        raise DeployError(
-            f"{report.refused_count} of {report.pushed + report.refused_count} entries are no seeds"
-        )
+        raise DeployError(f"{report.refused_count} of {report.pushed + report.refused_count} entries are no seeds")
