@@ -33,7 +33,9 @@ class NodeSession(Client):  # type: ignore[misc] # python-scrapyd-api ships no t
     def __init__(self, node: Node) -> None:
         super().__init__()
         self.node = node
-        self.auth = get_auth(url=node.url, username=node.username, password=node.password)
+        auth = get_auth(url=node.url, username=node.username, password=node.password)
+        # Scrapyd compares UTF-8, requests would send Latin-1.
+        self.auth = auth and (auth.username.encode(), auth.password.encode())
 
     def send_raw(self, method: str, url: str, **kwargs: Any) -> requests.Response:
         """The answer as it came.

@@ -77,6 +77,8 @@ def check_egg(egg: bytes, root: Path) -> None:
     Raises:
         EggError: Says which files, and what to change.
     """
+    if not zipfile.is_zipfile(io.BytesIO(egg)):
+        raise EggError("the egg is no zip file")
     with zipfile.ZipFile(io.BytesIO(egg)) as archive:
         inside = set(archive.namelist())
         entry_points = configparser.ConfigParser()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from configparser import Error as ConfigParserError
+from configparser import InterpolationError
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -102,4 +103,8 @@ def _expanded(config: ConfigParser, section: str, option: str, target: str) -> s
                 f"target {target!r} in scrapy.cfg: {option} = {match[0]}, but {variable} is not set. "
                 f"For the embedded stack: `python -m deploy up`; for other nodes, export it"
             )
-    return config.get(section, option)
+    try:
+        return config.get(section, option)
+    except InterpolationError:
+        # Its text would show the value, which may be a password.
+        raise UsageError(f"target {target!r} in scrapy.cfg, {option}: a % is written %%") from None
