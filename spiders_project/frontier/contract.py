@@ -168,11 +168,18 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class SeedVerdict:
-    """What became of one entry of ``start_urls``: a request to put, or the reason why it is none."""
+    """What became of one entry of ``start_urls``.
+
+    Attributes:
+        entry: The entry, byte for byte.
+        puts: Its requests; none when it was rejected.
+        rejected: What is kept of an entry that is no seed (JSON); empty for a good one.
+        max_pages: The page limit that the seed sets for the run; 0 for none.
+    """
 
     entry: bytes
-    put: Put | None = None
-    reason: str = ""
+    puts: Sequence[Put] = ()
+    rejected: bytes = b""
     max_pages: int = 0
 
 

@@ -145,15 +145,7 @@ class RedisFrontier:
 
     async def take_seeds(self, verdicts: Sequence[SeedVerdict]) -> int:
         """See ``contract.Frontier``."""
-        rows = [
-            (
-                verdict.entry,
-                _put(verdict.put) if verdict.put else False,
-                verdict.reason.encode() if verdict.put is None else False,
-                verdict.max_pages,
-            )
-            for verdict in verdicts
-        ]
+        rows = [(one.entry, [_put(put) for put in one.puts], one.rejected or False, one.max_pages) for one in verdicts]
         return int(await self._run("seeds", pack(rows)))
 
     async def leave(self) -> None:

@@ -1,7 +1,7 @@
 -- Replace entries of start_urls by their requests, or set them aside with the reason; an entry that is gone is skipped.
 --
--- ARGV[4]  msgpack array of verdicts {entry, put or false, rejected or false, max_pages};
---          put is {payload, host, priority, fingerprint, force}, rejected the text to keep
+-- ARGV[4]  msgpack array of verdicts {entry, puts, rejected or false, max_pages};
+--          a put is {payload, host, priority, fingerprint, force}, rejected the text to keep
 -- Returns  how many requests were queued
 
 -- How many rejected entries are kept; the oldest go first.
@@ -16,16 +16,16 @@ end
 
 local queued = 0
 for _, verdict in ipairs(cmsgpack.unpack(ARGV[4])) do
-  local entry, put, rejected, pages = unpack(verdict)
+  local entry, puts, rejected, pages = unpack(verdict)
   if take(entry) == 1 then
-    if put then
-      put_request(put)
-      queued = queued + 1
-      if pages > run.max_pages then set_run('max_pages', pages) end
-    else
+    for _, put in ipairs(puts) do
+      if put_request(put) then queued = queued + 1 end
+    end
+    if rejected then
       call('RPUSH', k_rejected, rejected)
       call('LTRIM', k_rejected, -KEEP, -1)
     end
+    if pages > run.max_pages then set_run('max_pages', pages) end
     set_state('idle_since', 0)
   end
 end
