@@ -23,7 +23,7 @@ venv: $(VENV)/installed ## Make .venv, which every other target uses
 crawl: venv ## Crawl the sample site, or URL (PAGES, DEPTH, CONTACT), on the embedded stack
 	@$(BIN)/python -m deploy up
 	@set --; \
-	[ -z "$$URL" ] || set -- "$$@" "$$URL"; \
+	[ -z "$$URL" ] || set -- "$$@" --url "$$URL"; \
 	[ -z "$$PAGES" ] || set -- "$$@" --pages "$$PAGES"; \
 	[ -z "$$DEPTH" ] || set -- "$$@" --depth "$$DEPTH"; \
 	[ -z "$$CONTACT" ] || set -- "$$@" --contact "$$CONTACT"; \

@@ -25,7 +25,7 @@ EXIT_INTERRUPTED = 130
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
-    r"""Release spiders to Scrapyd nodes, run crawls on them, and look after both.
+    """Release spiders to Scrapyd nodes, run crawls on them, and look after both.
 
     \b
     Exit codes: 0 done, 1 it failed (anywhere), 2 wrong use, 3 unexpected,

@@ -51,7 +51,7 @@ def build_egg(root: Path) -> bytes:
             *("bdist_egg", "--bdist-dir", str(temp / "bdist"), "--dist-dir", str(temp / "dist")),
         ]
         try:
-            build = subprocess.run(  # noqa: S603 - our own interpreter on the checkout's setup.py
+            build = subprocess.run(
                 command,
                 cwd=root,
                 stdout=subprocess.PIPE,

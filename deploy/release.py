@@ -107,7 +107,7 @@ def _records(root: Path) -> dict[str, dict[str, Any]]:
 def _git(root: Path, *args: str) -> str:
     """What git prints, or nothing where this is no git checkout or there is no git."""
     try:
-        done = subprocess.run(  # noqa: S603 - a fixed command
+        done = subprocess.run(
             ["git", "-C", str(root), *args],  # noqa: S607 - git from the user's PATH is the one meant
             capture_output=True,
             text=True,

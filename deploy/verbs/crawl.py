@@ -12,7 +12,7 @@ import click
 
 from deploy.crawl import IDLE_SECONDS, Plan, last_words, prepare, start, stop
 from deploy.egg import project_root
-from deploy.environment import read_stack
+from deploy.environment import read_stack, stack_nodes
 from deploy.errors import CrawlError, UsageError
 from deploy.items import Stored, count_items
 from deploy.local.commands import up
@@ -21,8 +21,8 @@ from deploy.seed import redis_client
 from deploy.watch import Watched, elapsed, watch
 
 if TYPE_CHECKING:
-    from deploy.environment import Stack
     from deploy.jobs import Job
+    from deploy.local.info import StackInfo
 
 #: A site that did not ask to be crawled gets a small crawl unless the user says otherwise.
 DEFAULT_PAGES = 200
@@ -75,7 +75,7 @@ def crawl_command(
         plan = Plan(
             spider=spider,
             seeds=(url,),
-            nodes=stack.nodes,
+            nodes=stack_nodes(stack),
             arguments={name: str(value) for name, value in limits.items() if value is not None},
             settings=settings,
             fresh=fresh,
@@ -83,7 +83,7 @@ def crawl_command(
         _run(plan, stack)
 
 
-def _run(plan: Plan, stack: Stack) -> None:
+def _run(plan: Plan, stack: StackInfo) -> None:
     root = project_root()
     client = redis_client(stack.redis_url)
     version = prepare(plan, root, client, say)

@@ -51,7 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    do_POST = do_GET
+    do_POST = do_GET  # noqa: N815 - http.server calls it so
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base class
         pass

@@ -19,14 +19,16 @@ STATUS = {"status": "ok", "pending": 1, "running": 2, "finished": 3, "node_name"
 
 def test_status_error_is_an_error_though_http_says_200():
     with fake_node((200, {"status": "error", "message": "version 'x' not found"})) as fake:
+        client = NodeClient(fake.node("node7"))
         with pytest.raises(NodeError, match=r"node7: schedule\.json: version 'x' not found"):
-            NodeClient(fake.node("node7")).start("p", "s", job="1", version="x", arguments={}, settings={})
+            client.start("p", "s", job="1", version="x", arguments={}, settings={})
 
 
 def test_a_page_of_html_is_named_as_not_scrapyd():
     with fake_node((502, "<html><h1>Bad gateway</h1>" + "x" * 5000)) as fake:
+        client = NodeClient(fake.node("node7"))
         with pytest.raises(NodeError, match=r"node7: daemonstatus\.json answered HTTP 502 and no JSON") as caught:
-            NodeClient(fake.node("node7")).daemon_status()
+            client.daemon_status()
     assert "Bad gateway" in str(caught.value)
     assert len(str(caught.value)) < 600
 
@@ -40,7 +42,7 @@ def test_json_that_is_not_scrapyds_is_an_error(body):
 def test_a_refused_password_says_where_to_correct_it_and_does_not_show_it():
     with fake_node((401, "Unauthorized")) as fake:
         node = fake.node("node7", username="me", password="hunter2")
-        with pytest.raises(NodeError, match="node7: .* refused the username or password") as caught:
+        with pytest.raises(NodeError, match=r"node7: .* refused the username or password") as caught:
             NodeClient(node).daemon_status()
     assert "hunter2" not in str(caught.value)
     assert "hunter2" not in repr(node)
@@ -50,7 +52,7 @@ def test_a_dead_node_is_unreachable():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-    with pytest.raises(NodeUnreachable, match="node7: cannot connect .*Connection refused") as caught:
+    with pytest.raises(NodeUnreachable, match=r"node7: cannot connect .*Connection refused") as caught:
         NodeClient(Node("node7", f"http://127.0.0.1:{port}/")).daemon_status()
     assert isinstance(caught.value, ConnectError)
 
@@ -71,8 +73,9 @@ def test_a_slow_node_does_not_hang_the_command():
 def test_a_redirect_is_not_followed_and_takes_no_password_with_it():
     with fake_node((200, STATUS)) as elsewhere:
         with fake_node((302, "", {"Location": elsewhere.node().url})) as fake:
+            client = NodeClient(fake.node(username="me", password="hunter2"))
             with pytest.raises(NodeError, match="redirects to"):
-                NodeClient(fake.node(username="me", password="hunter2")).daemon_status()
+                client.daemon_status()
         assert not elsewhere.asked
 
 
