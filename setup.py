@@ -2,9 +2,11 @@
 
 from setuptools import find_packages, setup
 
+from spiders_project import __version__
+
 setup(
     name="spiders_project",
-    version="0.1.0",
+    version=__version__,
     packages=find_packages(include=["spiders_project", "spiders_project.*"]),
     package_data={"spiders_project": ["*.txt", "*.toml", "**/*.lua", "**/*.tmpl", "py.typed"]},
     # Scrapyd finds the project's settings by this entry point.

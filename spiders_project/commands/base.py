@@ -1,0 +1,68 @@
+"""What this project's versions of Scrapy's commands share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scrapy.exceptions import UsageError
+
+from spiders_project.checks import check
+from spiders_project.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy import Spider
+    from scrapy.commands import BaseRunSpiderCommand
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    _Command = BaseRunSpiderCommand
+else:
+    _Command = object  # Scrapy takes every subclass of ScrapyCommand in this package for a command
+
+
+class Checked(_Command):
+    """Refuses wrong settings in one line and exit code 2, where Scrapy would show a traceback."""
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        super().process_options(args, opts)
+        assert self.settings is not None
+        refuse_wrong(self.settings)
+
+
+class Crawling(Checked):
+    """Also checks the spider's ``custom_settings``, known once the crawler is made."""
+
+    def _create_crawler(self, spidercls: type[Spider] | str) -> Crawler:
+        crawler = super()._create_crawler(spidercls)
+        refuse_wrong(crawler.settings)
+        return crawler
+
+
+class LookOnly(Checked):
+    """Runs on Scrapy's in-memory scheduler: never touches the frontier, needs neither Redis nor MongoDB."""
+
+    in_memory: ClassVar[dict[str, Any]] = {
+        "SCHEDULER": "scrapy.core.scheduler.Scheduler",
+        "DUPEFILTER_CLASS": "scrapy.dupefilters.RFPDupeFilter",
+        "ITEM_PROCESSOR": "scrapy.pipelines.ItemPipelineManager",
+        "ITEM_PIPELINES": {},
+    }
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        super().process_options(args, opts)
+        assert self.settings is not None
+        self.settings.setdict(self.in_memory, priority="cmdline")
+
+
+def refuse_wrong(settings: BaseSettings) -> None:
+    """Check ``settings``.
+
+    Raises:
+        UsageError: One is wrong; Scrapy prints the text and exits with 2.
+    """
+    try:
+        check(settings)
+    except ConfigError as error:
+        raise UsageError(str(error), print_help=False) from error

@@ -1,0 +1,274 @@
+"""Every option, declared once: its type, default, unit, bounds and meaning; all of them are checked at start.
+
+``Options`` holds this project's own options: adding one is one row here and one in ``docs/settings.md``.
+``_Stock`` holds the settings of Scrapy and scrapy-redis whose values are checked too, because a typo in them
+would otherwise surface in the middle of a crawl. This module knows no Scrapy: settings are any mapping.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from spiders_project.errors import ConfigError
+from spiders_project.secrets import mask
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
+
+#: A name that begins so is ours; an unknown one is a typo.
+PREFIXES = ("FRONTIER_", "MONGO_", "RETRY_BACKOFF_", "SEEDS_", "ITEM_KEYS", "ITEM_SCHEMAS")
+
+
+def _split(value: Any) -> Any:
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def _load(value: Any) -> Any:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise ValueError(f"it should be a JSON object ({error})") from None
+
+
+def _whole(value: Any) -> Any:
+    # Scrapy reads whole numbers with int(), which is stricter about strings than pydantic.
+    try:
+        return int(value) if isinstance(value, str) else value
+    except ValueError:
+        raise ValueError("it should be a whole number") from None
+
+
+def _flag(value: Any) -> Any:
+    # What Scrapy's getbool() takes, and nothing else.
+    known = {"1": True, "True": True, "true": True, "0": False, "False": False, "false": False}
+    if str(value) not in known:
+        raise ValueError("it should be True or False")
+    return known[str(value)]
+
+
+def _form(pattern: str, expected: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise ValueError(f"it should be {expected}")
+        return value
+
+    return AfterValidator(check)
+
+
+def _some(value: list[str]) -> list[str]:
+    if not value:
+        raise ValueError("it should name at least one")
+    return value
+
+
+Words = Annotated[list[str], BeforeValidator(_split)]
+JsonObject = Annotated[dict[str, Any], BeforeValidator(_load)]
+Whole = Annotated[int, BeforeValidator(_whole)]
+Count = Annotated[Whole, Field(ge=0)]
+Positive = Annotated[Whole, Field(ge=1)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Contact = Annotated[str, _form(r"(https?://\S+|[^@\s]+@[^@\s]+)?", "a web address or a mail address")]
+Namespace = Annotated[str, _form(r"[A-Za-z0-9_.{}-]{0,100}", "letters, digits and any of _.-{}")]
+MongoUri = Annotated[str, _form(r"mongodb(\+srv)?://\S+", "a URL such as mongodb://127.0.0.1:27017")]
+RedisUrl = Annotated[str, _form(r"(rediss?|unix)://\S+", f"a URL such as {DEFAULT_REDIS_URL}")]
+Database = Annotated[str, _form(r'[^/\\. "$*<>:|?\x00]{1,63}', "a database name of at most 63 characters")]
+WriteConcern = Annotated[str, _form(r"majority|[1-9]\d?", "a number of members or 'majority'")]
+Flag = Annotated[bool, BeforeValidator(_flag)]
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def option(default: Any, meaning: str, **bounds: Any) -> Any:
+    """One row: the default, and one line of meaning with its unit."""
+    factory = {"default_factory": default} if callable(default) else {"default": default}
+    return Field(description=meaning, **factory, **bounds)
+
+
+class Options(BaseModel):
+    """This project's options; the setting of ``frontier_lease_seconds`` is ``FRONTIER_LEASE_SECONDS``."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, alias_generator=str.upper
+    )
+
+    # Who we are
+    contact: Contact = option(
+        "", "Web page or mail address that `USER_AGENT` names, so that a site's operator can reach you.",
+    )  # fmt: skip
+    node_name: str = option(socket.gethostname, "Name of this node in reports and logs.", min_length=1)
+
+    # The frontier
+    frontier_namespace: Namespace = option(
+        "", "Prefix of all Redis keys of a crawl; empty: the spider's name."
+    )
+    frontier_order: Literal["fifo", "lifo"] = option(
+        "fifo", "Order of requests with equal priority on one host: `fifo` (broad) or `lifo` (deep)."
+    )
+    frontier_lease_seconds: Seconds = option(
+        15.0, "A worker whose heartbeat is older than this (s) is dead, and its requests go back.", gt=3
+    )
+    frontier_max_deliveries: Whole = option(
+        5, "A request that killed its worker this often becomes a dead letter.", ge=1
+    )
+    frontier_host_share: float = option(
+        0.5, "The share of a worker's download slots that one host may take while others wait.", gt=0, le=1
+    )
+    frontier_prefetch: Count = option(
+        0, "Requests that a worker holds ready; 0: as many as `CONCURRENT_REQUESTS`."
+    )
+    frontier_batch_size: Whole = option(64, "Requests put, claimed or acked in one call.", ge=1, le=10_000)
+    frontier_flush_seconds: Seconds = option(
+        0.01, "The longest that a put or an ack waits for company (s).", le=5
+    )
+    frontier_max_request_bytes: Whole = option(
+        1024 * 1024, "A request that is larger when packed (bytes) is refused.", ge=1024
+    )
+    frontier_local_seen: Count = option(
+        100_000, "Fingerprints known as seen that a worker remembers, to spare Redis the question; 0: none."
+    )
+    frontier_allowed_schemes: Annotated[Words, AfterValidator(_some)] = option(
+        ["http", "https"], "URL schemes that a seed may have (comma-separated)."
+    )
+    dupefilter_expire_seconds: Count = option(
+        0, "A URL may be crawled again when it was seen longer ago than this (s); 0: never."
+    )
+
+    # Retries
+    retry_backoff_seconds: Seconds = option(
+        1.0, "The first retry waits about this long (s); each further one twice as long."
+    )
+    retry_backoff_max_seconds: Seconds = option(300.0, "No retry waits longer than this (s).")
+
+    # Items
+    item_keys: JsonObject = option(
+        dict, "Key fields by item class or collection, for items that declare none (JSON object)."
+    )
+    item_schemas: JsonObject = option(
+        dict, "Schema by item class or collection, for plain dicts (JSON object)."
+    )
+    mongo_uri: MongoUri = option("mongodb://127.0.0.1:27017", "Where MongoDB is; never logged.")
+    mongo_database: Database = option("spiders_project", "Database of the items.")
+    mongo_batch_size: Whole = option(100, "Documents written in one bulk.", ge=1, le=100_000)
+    mongo_flush_seconds: Seconds = option(
+        0.5, "The longest that an item waits for a full bulk (s).", gt=0, le=60
+    )
+    mongo_write_concern: WriteConcern = option(
+        "majority", "The members that must have a write before its request is acked: a number or `majority`.",
+    )  # fmt: skip
+    mongo_history: Words = option(list, "Collections whose changes are kept (comma-separated).")
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """The names of the settings."""
+        return [name.upper() for name in cls.model_fields]
+
+    @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """Setting → default."""
+        return cls().model_dump(by_alias=True)
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Options:
+        """The options in ``settings``, typed; what is absent or None has its default.
+
+        Raises:
+            ConfigError: A value is malformed or out of bounds; names the setting.
+        """
+        return _validate(cls, settings)
+
+
+class _Stock(BaseModel):
+    """Settings of Scrapy and scrapy-redis whose values are checked; they keep their defaults and meaning."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True, alias_generator=str.upper)
+
+    concurrent_items: Positive | None = None
+    concurrent_requests: Positive | None = None
+    concurrent_requests_per_domain: Positive | None = None
+    depth_limit: Count | None = None
+    download_delay: Seconds | None = None
+    download_delay_jitter: Annotated[float, Field(ge=0, le=1)] | None = None
+    download_maxsize: Count | None = None
+    download_timeout: Annotated[Seconds, Field(gt=0)] | None = None
+    download_warnsize: Count | None = None
+    dupefilter_debug: Flag | None = None
+    max_idle_time_before_close: Count | None = None
+    redirect_max_times: Count | None = None
+    redis_db: Count | None = None
+    redis_host: str | None = None
+    redis_params: JsonObject | None = None
+    redis_port: Annotated[Whole, Field(ge=1, le=65535)] | None = None
+    redis_start_urls_as_set: Flag | None = None
+    redis_start_urls_as_zset: Flag | None = None
+    redis_url: RedisUrl | None = None
+    retry_times: Count | None = None
+    robotstxt_obey: Flag | None = None
+    urllength_limit: Count | None = None
+
+
+def check_stock(settings: Mapping[str, Any]) -> None:
+    """Check the values of Scrapy's and scrapy-redis's settings.
+
+    Raises:
+        ConfigError: A value is malformed or out of bounds; names the setting.
+    """
+    _validate(_Stock, settings)
+
+
+def redis_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Keyword arguments for ``scrapy_redis.connection.get_redis``, or for ``redis.Redis(.from_url)``.
+
+    REDIS_URL, REDIS_HOST, REDIS_PORT, REDIS_DB, REDIS_ENCODING and REDIS_PARAMS mean what they mean to
+    scrapy-redis, where a URL goes before the rest. Only our default, which nobody chose, gives way to them.
+    """
+    parameters: dict[str, Any] = dict(_load(settings.get("REDIS_PARAMS")) or {})
+    parts = {name: settings.get(f"REDIS_{name.upper()}") for name in ("host", "port", "db")}
+    parameters |= {name: value for name, value in parts.items() if value is not None}
+    if settings.get("REDIS_ENCODING"):
+        parameters["encoding"] = settings["REDIS_ENCODING"]
+    url = settings.get("REDIS_URL") or DEFAULT_REDIS_URL
+    chosen = url != DEFAULT_REDIS_URL or not {"host", "port", "db", "unix_socket_path"} & parameters.keys()
+    if chosen:
+        parameters["url"] = url
+    return parameters
+
+
+def start_urls_key(settings: Mapping[str, Any], namespace: str) -> str:
+    """The key of the seeds: REDIS_START_URLS_KEY, whose ``%(name)s`` is the crawl's namespace."""
+    return str(settings.get("REDIS_START_URLS_KEY") or "%(name)s:start_urls") % {"name": namespace}
+
+
+def start_urls_kind(settings: Mapping[str, Any]) -> Literal["list", "set", "zset"]:
+    """The type of that key, by scrapy-redis's settings; a set goes before a sorted set, as there."""
+    if _flag(settings.get("REDIS_START_URLS_AS_SET") or False):
+        return "set"
+    return "zset" if _flag(settings.get("REDIS_START_URLS_AS_ZSET") or False) else "list"
+
+
+_SECRETS = {"MONGO_URI", "REDIS_URL", "REDIS_PARAMS"}
+
+
+def _validate(model: type[Model], settings: Mapping[str, Any]) -> Model:
+    names = [name.upper() for name in model.model_fields]
+    given = {name: settings[name] for name in names if settings.get(name) is not None}
+    try:
+        return model(**given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = str(first["loc"][0])
+        shown = mask(str(given[name])) if name in _SECRETS else repr(given[name])
+        raise ConfigError(f"{name} is {shown}: {_reason(first)}") from None
+
+
+def _reason(error: Any) -> str:
+    if error["type"] == "value_error":  # raised by the validators above
+        return str(error["ctx"]["error"])
+    return "it " + str(error["msg"]).removeprefix("Input ")

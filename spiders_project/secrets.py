@@ -1,0 +1,13 @@
+"""URLs with passwords, shown without them."""
+
+from __future__ import annotations
+
+import re
+
+_PASSWORD = re.compile(r"(?<=://)([^/@\s]*):([^/\s]*)@")
+_QUERY = re.compile(r"([?&](?:password|passwd|pwd|token|secret)=)[^&\s]+", re.IGNORECASE)
+
+
+def mask(text: str) -> str:
+    """``text`` with ``***`` for the password of every URL in it."""
+    return _QUERY.sub(r"\1***", _PASSWORD.sub(r"\1:***@", text))

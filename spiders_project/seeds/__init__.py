@@ -1,0 +1,1 @@
+"""Seeds: what an entry may hold (``schema``), pushing many (``writer``), the request of one (``request``)."""

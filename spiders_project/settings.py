@@ -1,0 +1,87 @@
+"""The wiring, in the order of a request's life; docs/settings.md has a row for each name.
+
+A setting that stands here can also be given by an environment variable of the same name (last lines), by a
+spider's ``custom_settings``, and on the command line (``-s NAME=VALUE``), each going before the former.
+This project's own options have their defaults in config.py.
+"""
+
+import os
+
+from spiders_project import __version__
+from spiders_project.config import DEFAULT_REDIS_URL as _DEFAULT_REDIS_URL
+from spiders_project.config import Options
+from spiders_project.environment import from_environment
+
+# --- Where things are ---------------------------------------------------------------------------------------
+
+BOT_NAME = "spiders_project"
+SPIDER_MODULES = ["spiders_project.spiders"]
+NEWSPIDER_MODULE = "spiders_project.spiders"
+COMMANDS_MODULE = "spiders_project.commands"
+ADDONS = {"spiders_project.addon.ProjectAddon": 0}  # checks all settings below before a crawl
+
+# --- 1, 2: seeds and the frontier ---------------------------------------------------------------------------
+
+SCHEDULER = "spiders_project.frontier.scheduler.Scheduler"
+DUPEFILTER_CLASS = "spiders_project.frontier.dupefilter.DupeFilter"
+SCHEDULER_PERSIST = True  # a worker that closes deletes nothing; False is refused
+REDIS_URL = _DEFAULT_REDIS_URL  # gives way to REDIS_HOST, REDIS_PORT, REDIS_DB
+REDIS_HOST = None
+REDIS_PORT = None
+REDIS_DB = None
+REDIS_ENCODING = None
+REDIS_PARAMS: dict[str, object] = {}
+REDIS_START_URLS_KEY = "%(name)s:start_urls"
+REDIS_START_URLS_AS_SET = False
+REDIS_START_URLS_AS_ZSET = False
+MAX_IDLE_TIME_BEFORE_CLOSE = 0  # s since the crawl's last activity; 0: workers wait for seeds for ever
+DEPTH_LIMIT = 50  # far deeper than sites link, and an end to calendars that go on for ever
+URLLENGTH_LIMIT = 2083  # Scrapy's; longer URLs are nearly always a loop that appends to itself
+
+# --- 3: the downloader: polite, and bounded -----------------------------------------------------------------
+
+USER_AGENT = f"spiders_project/{__version__}"  # " (+CONTACT)" is added when CONTACT is set
+ROBOTSTXT_OBEY = True
+DOWNLOAD_DELAY = 1.0  # s between two requests to one host, for the whole cluster; jittered by half (Scrapy's)
+CONCURRENT_REQUESTS_PER_DOMAIN = 4  # a host that takes 4 s to answer still gets its one request a second
+CONCURRENT_REQUESTS = 32  # a worker's slots: at one request a second and host, some dozens of hosts at a time
+DOWNLOAD_TIMEOUT = 60.0  # s; Scrapy's 180 lets three hanging requests hold a slot for nine minutes
+DOWNLOAD_MAXSIZE = 10 * 1024 * 1024  # bytes; pages are smaller, and 32 slots of this fit into a small machine
+DOWNLOAD_WARNSIZE = 5 * 1024 * 1024  # bytes
+REDIRECT_MAX_TIMES = 10  # Scrapy's 20 is a browser's; a chain of more than 10 is a loop
+RETRY_TIMES = 3  # beside the first attempt; with the back-off below that is over about ten seconds
+RETRY_HTTP_CODES = [500, 502, 503, 504, 522, 524, 408, 429]  # Scrapy's
+
+# --- 4: the spider ------------------------------------------------------------------------------------------
+
+SPIDER_MIDDLEWARES = {
+    # Remembers which request an item comes from. Farther from the spider than all that may drop an item, so
+    # that an item's ordinal is its place among those that are kept.
+    "spiders_project.frontier.origins.OriginMiddleware": 50,
+}
+
+# --- 5, 6: items and their storage --------------------------------------------------------------------------
+
+# Holds a request's ack until its items are stored.
+ITEM_PROCESSOR = "spiders_project.items.processor.DeliveringItemProcessor"
+ITEM_PIPELINES = {
+    "spiders_project.pipelines.validate.ValidatePipeline": 100,  # refuse first, to work on nothing wrong
+    "spiders_project.pipelines.normalise.NormalisePipeline": 200,  # then one spelling for each value
+    "spiders_project.pipelines.mongo.MongoPipeline": 300,  # then the batch; done when MongoDB has it
+}
+# Scrapy starts this many tasks for each response; its 100 cost a fifth of the pages a second.
+CONCURRENT_ITEMS = 8
+
+# --- The process --------------------------------------------------------------------------------------------
+
+# The clients of Redis and MongoDB are asyncio's.
+TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+TELNETCONSOLE_ENABLED = False  # a Python prompt on a port
+REMOTE_CONTROL_ENABLED = False  # runs Python that comes by HTTP
+LOG_LEVEL = "INFO"  # DEBUG has a line or more for each request
+FEED_EXPORT_ENCODING = "utf-8"
+
+# --- This project's options, and the environment ------------------------------------------------------------
+
+globals().update(Options.defaults())
+globals().update(from_environment(globals(), os.environ))
