@@ -1,0 +1,1 @@
+"""One spider a file; ``scrapy genspider -t shared NAME DOMAIN`` adds one."""

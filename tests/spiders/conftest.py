@@ -1,0 +1,9 @@
+import pytest
+
+from deploy.sample_site import serve
+
+
+@pytest.fixture(scope="session")
+def shop():
+    with serve() as site:
+        yield site
