@@ -154,17 +154,19 @@ class NodeClient(ScrapydAPI):  # type: ignore[misc] # python-scrapyd-api ships n
         """
         if not job.get("log_url"):
             raise NodeError(f"{self.node.name}: job {job['id']} has no log yet")
-        response = self.session.send_raw(
-            "GET",
-            urljoin(self.node.url, str(job["log_url"]).lstrip("/")),
-            headers={"Range": f"bytes=-{tail_bytes}"},
-            timeout=self.timeout,
-        )
-        if response.status_code == requests.codes.requested_range_not_satisfiable:
+        url = urljoin(self.node.url, str(job["log_url"]).lstrip("/"))
+        # Twisted answers 500 to "the last n bytes" of a file that has fewer, so the size comes first.
+        size = int(self._log("HEAD", url, job).headers.get("content-length", 0))
+        if not size:
             return ""
+        response = self._log("GET", url, job, headers={"Range": f"bytes={max(0, size - tail_bytes)}-"})
+        return response.content.decode("utf-8", errors="replace")
+
+    def _log(self, method: str, url: str, job: Mapping[str, Any], **kwargs: Any) -> requests.Response:
+        response = self.session.send_raw(method, url, timeout=self.timeout, **kwargs)
         if not response.ok:
             raise NodeError(f"{self.node.name}: the log of job {job['id']} is gone (HTTP {response.status_code})")
-        return response.content.decode("utf-8", errors="replace")
+        return response
 
 
 def _root_cause(error: BaseException) -> str:

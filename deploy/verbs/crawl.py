@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from contextlib import ExitStack
@@ -26,13 +27,17 @@ if TYPE_CHECKING:
 
 #: A site that did not ask to be crawled gets a small crawl unless the user says otherwise.
 DEFAULT_PAGES = 200
+#: What the workers accept as CONTACT; refused here, before anything is built.
+_CONTACT = re.compile(r"https?://\S+|[^@\s]+@[^@\s]+")
 
 
 @click.command("crawl")
 @click.option("--url", help="Crawl this site; without it, the sample site that the project serves itself.")
 @click.option("--pages", type=click.IntRange(1), metavar="N", help="At most about N pages; with --url default 200.")
 @click.option("--depth", type=click.IntRange(0), metavar="N", help="At most N links away from the URL.")
-@click.option("--contact", metavar="MAIL_OR_URL", help="Who crawls: told to the site in the User-Agent.")
+@click.option(
+    "--contact", metavar="MAIL_OR_URL", envvar="CONTACT", help="Who crawls: told to the site in the User-Agent."
+)
 @click.option("--spider", default="site", show_default=True, help="The spider to run.")
 @click.option("--fresh/--keep-data", default=True, help="Forget what earlier crawls have seen (default), or not.")
 @click.pass_context
@@ -142,6 +147,6 @@ def _identity(contact: str | None) -> dict[str, str]:
     if not contact:
         say("warning: this crawl names no contact; a site's owner cannot reach you: --contact MAIL_OR_URL")
         return {}
-    if not contact.isprintable() or set("()\\") & set(contact):
-        raise UsageError("--contact: a mail address or a URL, without brackets")
-    return {"USER_AGENT": f"spiders_project (+{contact})"}
+    if not _CONTACT.fullmatch(contact):
+        raise UsageError(f"--contact {contact!r}: give a mail address or a URL that begins with http")
+    return {"CONTACT": contact}

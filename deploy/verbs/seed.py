@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
-from spiders_project.seeds.writer import read_entries
 
 from deploy.egg import project_root
 from deploy.environment import redis_url
 from deploy.errors import DeployError, UsageError
 from deploy.output import say
 from deploy.seed import push_seeds, redis_client
+from spiders_project.seeds.writer import read_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,7 +39,7 @@ def seed_command(spider: str, urls: tuple[str, ...], file: BinaryIO | None, key:
     """
     if bool(urls) == bool(file):
         raise UsageError("name seeds, or --file FILE, or - for stdin")
-    stream = click.get_binary_stream("stdin") if urls == ("-",) else file
+    stream = sys.stdin.buffer if urls == ("-",) else file
     entries: Iterable[str | bytes] = urls if stream is None else read_entries(stream)
     client = redis_client(redis_url(project_root()))
     key = key or f"{spider}:start_urls"

@@ -49,9 +49,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self.send_header(name, value)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        self.wfile.write(data)
+        if self.command != "HEAD":
+            self.wfile.write(data)
 
-    do_POST = do_GET  # noqa: N815 - http.server calls it so
+    do_HEAD = do_POST = do_GET  # noqa: N815 - http.server calls it so
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base class
         pass
