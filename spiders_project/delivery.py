@@ -15,9 +15,13 @@ from collections import deque
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
 
 
 @dataclass(slots=True, eq=False)
@@ -104,3 +108,18 @@ class Origins:
 
 #: The origin of the item whose pipelines run in this task; None outside, and for items without a request.
 current_origin: ContextVar[Origin | None] = ContextVar("current_origin", default=None)
+
+_origins: WeakKeyDictionary[Crawler, Origins] = WeakKeyDictionary()
+
+
+def origins_of(crawler: Crawler) -> Origins:
+    """The items on their way through ``crawler``, from its spider middleware to its item processor."""
+    return _origins.setdefault(crawler, Origins())
+
+
+_deliveries: WeakKeyDictionary[Crawler, dict[Request | None, Delivery]] = WeakKeyDictionary()
+
+
+def deliveries_of(crawler: Crawler) -> dict[Request | None, Delivery]:
+    """The claimed requests that ``crawler`` works on; those that did not come from the frontier are not in it."""
+    return _deliveries.setdefault(crawler, {})
