@@ -22,6 +22,10 @@ STATES = ("pending", "running", "finished")
 #: schedule.json takes these for itself, so that no spider argument can have their names.
 RESERVED_ARGUMENTS = frozenset({"project", "spider", "setting", "jobid", "priority", "_version", "_job"})
 _POLL_SECONDS = 0.25
+#: A process that still has no log after this long is on a node that keeps none.
+_START_SECONDS = 10
+#: A worker that was told to drop its pages has this long, and a killed one again.
+_DROP_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -131,38 +135,39 @@ def choose_version(root: Path, nodes: Sequence[Node]) -> str:
 def cancel(nodes: Sequence[Node], jobs: Iterable[Job], *, wait_seconds: float = 30) -> FanOut[list[str]]:
     """Cancel jobs and wait until their nodes list them no longer as pending or running; the ids by node.
 
-    A running worker finishes the pages in its hands first, so this takes as long as its slowest download.
-    Nodes without a job among ``jobs`` are left out.
+    A running worker first finishes the pages in its hands. After ``wait_seconds`` it is told to drop them (they
+    go back to the frontier), and killed when it does not hear that either. Nodes without a job among ``jobs``
+    are left out.
     """
-    by_node: dict[str, list[Job]] = {}
+    by_node: dict[str, list[str]] = {}
     for job in jobs:
-        by_node.setdefault(job.node, []).append(job)
+        by_node.setdefault(job.node, []).append(job.id)
 
     def work(node: Node) -> list[str]:
-        client = NodeClient(node)
-        wanted = [job.id for job in by_node[node.name]]
-        left = _cancel_until_ended(client, node, wanted, wait_seconds)
+        left = _cancel_until_ended(NodeClient(node), node.project, by_node[node.name], wait_seconds)
         if left:
-            raise NodeError(
-                f"{node.name}: cancelled, and still running after {wait_seconds:g} s: {', '.join(left)}; "
-                "see its log, or cancel it again, which makes Scrapy drop the pages in its hands"
-            )
-        return wanted
+            raise NodeError(f"{node.name}: killed, and still listed as running: {', '.join(left)}; look at the machine")
+        return by_node[node.name]
 
     return fan_out([node for node in nodes if node.name in by_node], work)
 
 
-def _cancel_until_ended(client: NodeClient, node: Node, jobs: Sequence[str], wait_seconds: float) -> list[str]:
-    """The jobs that are left after ``wait_seconds``."""
-    deadline = time.monotonic() + wait_seconds
-    signalled: set[str] = set()
-    left = list(jobs)
+def _cancel_until_ended(client: NodeClient, project: str, jobs: Sequence[str], wait_seconds: float) -> list[str]:
+    """The jobs that are left when everything has been tried."""
+    steps = ((0.0, "INT"), (wait_seconds, "INT"), (wait_seconds + _DROP_SECONDS, "KILL"))
+    taken = dict.fromkeys(jobs, 0)
+    began = time.monotonic()
     while True:
-        # A job between the queue and its process is in neither, and cancel.json says so with None: ask again.
-        signalled |= {job for job in left if job not in signalled and client.cancel(node.project, job)}
-        answer = client.list_jobs(node.project)
-        alive = {entry["id"] for state in ("pending", "running") for entry in answer[state]}
+        answer = client.list_jobs(project)
+        alive = {entry["id"]: entry for state in ("pending", "running") for entry in answer[state]}
         left = [job for job in jobs if job in alive]
-        if not left or time.monotonic() >= deadline:
+        seconds = time.monotonic() - began
+        if not left or seconds > wait_seconds + 2 * _DROP_SECONDS:
             return left
+        for job in left:
+            at, signal = steps[min(taken[job], len(steps) - 1)]
+            if seconds >= at:
+                client.cancel(project, job, signal)
+                # A process hears no signal before it has a log, and cancel.json answers ok all the same.
+                taken[job] += bool(alive[job].get("log_url")) or seconds > _START_SECONDS
         time.sleep(_POLL_SECONDS)

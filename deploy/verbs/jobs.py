@@ -84,11 +84,16 @@ def jobs_command(targets: tuple[str, ...], states: tuple[str, ...], as_json: boo
 @target_option
 @click.option("--spider", help="Every job of this spider.")
 @click.option("--all", "every", is_flag=True, help="Every pending and running job.")
-@click.option("--wait", type=click.FloatRange(0), default=60.0, metavar="SECONDS", help="For jobs to end; default 60.")
+@click.option(
+    "--wait", type=click.FloatRange(0), default=60.0, metavar="SECONDS", help="For pages to finish; default 60."
+)
 def cancel_command(
     jobs: tuple[str, ...], targets: tuple[str, ...], spider: str | None, every: bool, wait: float
 ) -> None:
-    """Cancel jobs and wait until they have ended. What they held goes back to the frontier.
+    """Cancel jobs and wait until they have ended.
+
+    A worker finishes the pages in its hands, for at most --wait seconds, then drops them, then is killed. What it
+    held goes back to the frontier.
 
     \b
     Examples:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def checkout(tmp_path):
-    """A copy of the project's root, as a fresh clone with the work in progress would have it."""
-    copy = tmp_path / "checkout"
+def copy_checkout(copy: Path) -> Path:
+    """Copy the project's root to ``copy``, as a fresh clone with the work in progress would have it."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
     )
@@ -24,3 +23,18 @@ def checkout(tmp_path):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target)
     return copy
+
+
+@pytest.fixture
+def checkout(tmp_path) -> Path:
+    """A copy of the checkout that the test may change."""
+    return copy_checkout(tmp_path / "checkout")
+
+
+def eventually(condition, seconds: float = 30, every: float = 0.1):
+    """What ``condition()`` returns once it is true; fails when that takes longer than ``seconds``."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        time.sleep(every)
+    return value
