@@ -95,9 +95,7 @@ def option(default: Any, meaning: str, **bounds: Any) -> Any:
 class Options(BaseModel):
     """This project's options; the setting of ``frontier_lease_seconds`` is ``FRONTIER_LEASE_SECONDS``."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", hide_input_in_errors=True, alias_generator=str.upper
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, alias_generator=str.upper)
 
     # Who we are
     contact: Contact = option(
@@ -106,9 +104,7 @@ class Options(BaseModel):
     node_name: str = option(socket.gethostname, "Name of this node in reports and logs.", min_length=1)
 
     # The frontier
-    frontier_namespace: Namespace = option(
-        "", "Prefix of all Redis keys of a crawl; empty: the spider's name."
-    )
+    frontier_namespace: Namespace = option("", "Prefix of all Redis keys of a crawl; empty: the spider's name.")
     frontier_order: Literal["fifo", "lifo"] = option(
         "fifo", "Order of requests with equal priority on one host: `fifo` (broad) or `lifo` (deep)."
     )
@@ -121,13 +117,9 @@ class Options(BaseModel):
     frontier_host_share: float = option(
         0.5, "The share of a worker's download slots that one host may take while others wait.", gt=0, le=1
     )
-    frontier_prefetch: Count = option(
-        0, "Requests that a worker holds ready; 0: as many as `CONCURRENT_REQUESTS`."
-    )
+    frontier_prefetch: Count = option(0, "Requests that a worker holds ready; 0: as many as `CONCURRENT_REQUESTS`.")
     frontier_batch_size: Whole = option(64, "Requests put, claimed or acked in one call.", ge=1, le=10_000)
-    frontier_flush_seconds: Seconds = option(
-        0.01, "The longest that a put or an ack waits for company (s).", le=5
-    )
+    frontier_flush_seconds: Seconds = option(0.01, "The longest that a put or an ack waits for company (s).", le=5)
     frontier_max_request_bytes: Whole = option(
         1024 * 1024, "A request that is larger when packed (bytes) is refused.", ge=1024
     )
@@ -151,15 +143,11 @@ class Options(BaseModel):
     item_keys: JsonObject = option(
         dict, "Key fields by item class or collection, for items that declare none (JSON object)."
     )
-    item_schemas: JsonObject = option(
-        dict, "Schema by item class or collection, for plain dicts (JSON object)."
-    )
+    item_schemas: JsonObject = option(dict, "Schema by item class or collection, for plain dicts (JSON object).")
     mongo_uri: MongoUri = option("mongodb://127.0.0.1:27017", "Where MongoDB is; never logged.")
     mongo_database: Database = option("spiders_project", "Database of the items.")
     mongo_batch_size: Whole = option(100, "Documents written in one bulk.", ge=1, le=100_000)
-    mongo_flush_seconds: Seconds = option(
-        0.5, "The longest that an item waits for a full bulk (s).", gt=0, le=60
-    )
+    mongo_flush_seconds: Seconds = option(0.5, "The longest that an item waits for a full bulk (s).", gt=0, le=60)
     mongo_write_concern: WriteConcern = option(
         "majority", "The members that must have a write before its request is acked: a number or `majority`.",
     )  # fmt: skip

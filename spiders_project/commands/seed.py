@@ -76,9 +76,7 @@ class Command(Checked, ScrapyCommand):
         except redis.AuthenticationError as error:
             self._fail(EXIT_FAILED, f"Redis refuses the password: {error}; is REDIS_URL right?")
         except (redis.ConnectionError, redis.TimeoutError) as error:
-            self._fail(
-                EXIT_CANNOT_CONNECT, f"Redis does not answer: {error}; is REDIS_URL right, and does it run?"
-            )
+            self._fail(EXIT_CANNOT_CONNECT, f"Redis does not answer: {error}; is REDIS_URL right, and does it run?")
         except redis.RedisError as error:
             self._fail(EXIT_FAILED, f"Redis did not take the seeds for {key}: {error}")
         else:
@@ -89,9 +87,7 @@ class Command(Checked, ScrapyCommand):
         assert self.settings is not None
         loader = get_spider_loader(self.settings)
         if spider not in loader.list():
-            raise UsageError(
-                f"no spider {spider!r}; there are {', '.join(sorted(loader.list()))}", print_help=False
-            )
+            raise UsageError(f"no spider {spider!r}; there are {', '.join(sorted(loader.list()))}", print_help=False)
         settings = self.settings.copy()
         spidercls = loader.load(spider)
         spidercls.update_settings(settings)

@@ -22,6 +22,7 @@ from redis.exceptions import (
 )
 from redis.retry import Retry
 
+from spiders_project.config import redis_parameters
 from spiders_project.errors import FrontierError, FrontierUnavailable
 
 if TYPE_CHECKING:
@@ -46,19 +47,9 @@ _PASSING = (
 
 
 def parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Keyword arguments for a Redis client, from ``REDIS_URL``, ``REDIS_HOST``, ``REDIS_PORT``, ``REDIS_DB``,
-    ``REDIS_PARAMS`` as scrapy-redis reads them. An explicit ``REDIS_HOST`` or ``REDIS_PORT`` goes before the URL.
-    """  # noqa: D205 - the names do not fit one line
-    found: dict[str, Any] = {"socket_timeout": SOCKET_TIMEOUT, "socket_connect_timeout": CONNECT_TIMEOUT}
-    found.update(settings.get("REDIS_PARAMS") or {})
-    host, port, db = (settings.get(f"REDIS_{name}") for name in ("HOST", "PORT", "DB"))
-    if host or port:
-        found["host"], found["port"] = host or "127.0.0.1", int(port or 6379)
-    elif settings.get("REDIS_URL"):
-        found["url"] = str(settings["REDIS_URL"])
-    if db not in (None, ""):
-        found["db"] = int(str(db))
-    # Payloads are bytes; and these two belong to scrapy-redis's own way of building a client.
+    """Keyword arguments for a Redis client, from scrapy-redis's settings (``config.redis_parameters``)."""
+    found = {"socket_timeout": SOCKET_TIMEOUT, "socket_connect_timeout": CONNECT_TIMEOUT, **redis_parameters(settings)}
+    # Payloads are bytes; the others belong to scrapy-redis's own way of building a client.
     for name in ("decode_responses", "redis_cls", "retry_on_timeout", "encoding"):
         found.pop(name, None)
     return found

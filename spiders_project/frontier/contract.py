@@ -190,6 +190,10 @@ class Frontier(Protocol):
     (the caller waits and calls again with the same arguments), and ``FrontierError`` when it never will.
     """
 
+    async def ping(self) -> None:
+        """Nothing, once the frontier answers."""
+        ...
+
     async def exchange(self, batch: Batch) -> Answer:
         """Carry out the operations in their order, then claim; all of it in one atomic step."""
         ...

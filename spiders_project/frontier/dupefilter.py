@@ -25,7 +25,9 @@ FINGERPRINT_BYTES = 8
 class DupeFilter(RFPDupeFilter):  # type: ignore[misc]  # scrapy-redis ships no types
     """scrapy-redis's dupefilter over the frontier's own seen set."""
 
-    def __init__(self, fingerprinter: RequestFingerprinterProtocol, *, memory: int = 100_000, debug: bool = False) -> None:
+    def __init__(
+        self, fingerprinter: RequestFingerprinterProtocol, *, memory: int = 100_000, debug: bool = False
+    ) -> None:
         """``memory`` is how many fingerprints are remembered as known."""
         super().__init__(server=None, key="", debug=debug)
         self._fingerprinter = fingerprinter

@@ -12,9 +12,9 @@ import asyncio
 import logging
 import random
 from collections import deque
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from spiders_project.errors import FrontierError, FrontierUnavailable
+from spiders_project.errors import FrontierUnavailable
 from spiders_project.frontier.contract import Ack, Batch, Bury, Left
 
 if TYPE_CHECKING:
@@ -35,11 +35,12 @@ AWAY_FIRST, AWAY_MOST = 0.1, 3.0
 AWAY_REPORT = 30.0
 
 
-async def patiently(call: Callable[[], Awaitable[Result]]) -> Result:
+async def patiently(call: Callable[[], Awaitable[Result]], give_up: Callable[[], bool] = lambda: False) -> Result:
     """Call until Redis answers, with back-off, and say so in the log.
 
     Raises:
         FrontierError: Redis answers, and will not do what was asked.
+        FrontierUnavailable: Redis is away and ``give_up()`` says to wait no longer.
     """
     loop = asyncio.get_running_loop()
     away_since = reported = 0.0
@@ -48,10 +49,14 @@ async def patiently(call: Callable[[], Awaitable[Result]]) -> Result:
         try:
             result = await call()
         except FrontierUnavailable as error:
+            if give_up():
+                raise
             now = loop.time()
             away_since = away_since or now
             if not reported or now - reported >= AWAY_REPORT:
-                logger.warning("%s. The worker waits and tries again; nothing is lost (%.0f s so far).", error, now - away_since)
+                logger.warning(
+                    "%s. The worker waits and tries again; nothing is lost (%.0f s so far).", error, now - away_since
+                )
                 reported = now
         else:
             if away_since:
@@ -73,6 +78,7 @@ class Exchange(Generic[Context]):
         prefetch: int,
         on_answer: Callable[[Answer], None],
         on_dropped: Callable[[Context], None],
+        read_seeds: Callable[[Answer], Awaitable[bool]],
         full_hosts: Callable[[], Sequence[str]] = lambda: (),
         local: Callable[[], int] = lambda: 0,
     ) -> None:
@@ -85,6 +91,7 @@ class Exchange(Generic[Context]):
             prefetch: How many claims the buffer holds.
             on_answer: Called after each call, when ``claimed`` has been filled.
             on_dropped: Called for each put whose fingerprint was known.
+            read_seeds: Awaited after each call; answers whether seeds were moved, so that claims may follow.
             full_hosts: Hosts that have their share of this worker.
             local: How many requests wait inside this worker.
         """
@@ -94,6 +101,7 @@ class Exchange(Generic[Context]):
         self._prefetch = prefetch
         self._on_answer = on_answer
         self._on_dropped = on_dropped
+        self._read_seeds = read_seeds
         self._full_hosts = full_hosts
         self._local = local
         self.claimed: deque[Claim] = deque()
@@ -134,7 +142,8 @@ class Exchange(Generic[Context]):
             answer = await self._exchange(self._prefetch - len(self.claimed))
             if answer.claims:
                 self._idle = IDLE_FIRST
-            await self._pause(answer)
+            if not await self._read_seeds(answer):
+                await self._pause(answer)
 
     async def _exchange(self, want: int) -> Answer:
         # A batch that was cut off on its way (the run was cancelled) goes out again under its own number.

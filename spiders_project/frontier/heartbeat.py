@@ -78,9 +78,11 @@ class Heartbeat:
         """Begin; the first beat goes out at once."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """End; returns at once (a beat under way may still finish)."""
+    def stop(self, patience: float) -> None:
+        """End, and wait up to ``patience`` seconds for a beat under way; may be called again."""
         self._stopped.set()
+        if self._thread.ident is not None:
+            self._thread.join(patience)
 
     def _loop(self) -> None:
         while not self._stopped.is_set():

@@ -40,9 +40,7 @@ class OriginMiddleware:
                 self._note(output, delivery)
             yield output
 
-    async def process_spider_output_async(
-        self, response: Response, result: AsyncIterator[Any]
-    ) -> AsyncIterator[Any]:
+    async def process_spider_output_async(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """As ``process_spider_output``, for callbacks that are async generators."""
         delivery = self._deliveries.get(response.request)
         async for output in result:

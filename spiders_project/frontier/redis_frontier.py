@@ -110,6 +110,12 @@ class RedisFrontier:
         with translated():
             return await scripts.run(self.client, script, self.keys.requests, (*head, *arguments))
 
+    async def ping(self) -> None:
+        """See ``contract.Frontier``."""
+        client: Any = self.client
+        with translated():
+            await client.ping()
+
     async def exchange(self, batch: Batch) -> Answer:
         """See ``contract.Frontier``."""
         blob = pack(([_operation(one) for one in batch.operations], batch.want, tuple(batch.full), batch.local))

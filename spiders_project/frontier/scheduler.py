@@ -1,50 +1,321 @@
 """The scheduler: where Scrapy's engine meets the shared frontier.
 
-A request's way through this worker: the engine asks ``next_request`` and gets one that ``Exchange`` has claimed; a
-``Delivery`` follows it; when the engine's slot lets go of it (callback ended, items through the pipelines) and nobody
-holds it any more, its ack goes out behind the puts that its callback made.
+A request's way through this worker: ``Exchange`` claims it in the background, the engine takes it with
+``next_request``, a ``Delivery`` follows it (``Tracker``), and when nobody holds it any more its ack goes out behind
+the puts that its callback made.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
 import secrets
 from collections import deque
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.defer import deferred_from_coro
-from scrapy.utils.misc import load_object
+from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy_redis import scheduler as scrapy_redis_scheduler
-from twisted.python.failure import Failure
 
 from spiders_project import statnames as stat
-from spiders_project.delivery import Delivery, deliveries_of
-from spiders_project.errors import CodecError, ConfigError, FrontierError
+from spiders_project.config import Options, start_urls_key, start_urls_kind
+from spiders_project.errors import CodecError, FrontierError
 from spiders_project.frontier.connection import async_client, blocking_client
-from spiders_project.frontier.contract import Ack, Bury, Left
 from spiders_project.frontier.exchange import Exchange, patiently
 from spiders_project.frontier.heartbeat import Heartbeat
-from spiders_project.frontier.options import FrontierOptions
 from spiders_project.frontier.redis_frontier import RedisFrontier
-from spiders_project.frontier.requests import RequestCodec, assign_slot
+from spiders_project.frontier.requests import RequestCodec
 from spiders_project.frontier.seed_reader import SeedReader
+from spiders_project.frontier.terms import terms_of
+from spiders_project.frontier.tracker import Tracker
+from spiders_project.keys import Keys
 
 if TYPE_CHECKING:
-    from scrapy import Request, Spider
+    from scrapy import Spider
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from twisted.internet.defer import Deferred
 
-    from spiders_project.frontier.contract import Answer, Claim
+    from spiders_project.frontier.contract import Answer
     from spiders_project.frontier.dupefilter import DupeFilter
 
 logger = logging.getLogger(__name__)
 
-#: Seconds that a stopping worker waits for Redis; what was not said is said by the reaper: the requests return.
+#: Seconds that a stopping worker waits for Redis. What stays unsaid is lost on nobody: the requests return.
 CLOSE_PATIENCE = 10.0
+#: Entries of start_urls moved in one step, and the open requests above which a busy worker leaves them there.
+SEED_BATCH, SEED_HIGH_WATER = 100, 100_000
+
+
+class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis ships no types
+    """scrapy-redis's scheduler over the frontier of this project."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        """Read the settings; nothing touches the network before ``open``.
+
+        Raises:
+            ConfigError: A setting is wrong.
+        """
+        super().__init__(server=None, persist=True)
+        self.crawler = crawler
+        self.stats: Any = crawler.stats
+        self.options = Options.from_settings(crawler.settings)
+        self.df: DupeFilter = build_from_crawler(load_object(crawler.settings["DUPEFILTER_CLASS"]), crawler)
+        self._local: deque[Request] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._heartbeat: Heartbeat | None = None
+        self._ended_at_start: int | None = None
+        self._finished = False
+        self._open = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Scheduler:
+        """Build it."""
+        return cls(crawler)
+
+    # ------------------------------------------------------------------ opening
+
+    def open(self, spider: Spider) -> Deferred[None]:
+        """Join the crawl; waits for Redis where it is away.
+
+        Raises:
+            FrontierError: Redis refuses (password, ACL, a key of the wrong type); by the Deferred.
+        """
+        self.spider = spider
+        settings, options = self.crawler.settings, self.options
+        namespace = options.frontier_namespace or spider.name
+        seeds_key = getattr(spider, "redis_key", None) or start_urls_key(settings, namespace)
+        self._max_idle = settings.getint("MAX_IDLE_TIME_BEFORE_CLOSE")
+        terms = terms_of(settings, options, spider, seeds_key=seeds_key, seeds_kind=start_urls_kind(settings))
+        keys = Keys(namespace, seeds_key)
+        job = os.environ.get("SCRAPY_JOB") or getattr(spider, "_job", "") or ""
+        self.worker = f"{options.node_name}:{job or os.getpid()}:{secrets.token_hex(3)}"
+        self._facts = {"node": options.node_name, "job": job, "version": getattr(spider, "_version", "") or ""}
+        self.frontier = RedisFrontier(async_client(settings), keys, self.worker, terms, self._report)
+        concurrent = settings.getint("CONCURRENT_REQUESTS") or 100
+        self.exchange: Exchange[Request] = Exchange(
+            self.frontier,
+            batch_size=options.frontier_batch_size,
+            flush_seconds=options.frontier_flush_seconds,
+            prefetch=options.frontier_prefetch or concurrent,
+            on_answer=self._on_answer,
+            on_dropped=self._on_dropped,
+            read_seeds=self._read_seeds,
+            full_hosts=lambda: self.tracker.full_hosts,
+            local=lambda: len(self._local) + self.tracker.local,
+        )
+        self.tracker = Tracker(self.crawler, self.exchange.say, max(1, int(concurrent * options.frontier_host_share)))
+        self.tracker.watch()
+        self.codec = RequestCodec(spider, self.df, options.frontier_max_request_bytes)
+        self._seeds = SeedReader(
+            self.crawler,
+            self.frontier,
+            self.codec,
+            batch=SEED_BATCH,
+            schemes=options.frontier_allowed_schemes,
+        )
+        self._heartbeat = Heartbeat(
+            blocking_client(settings),
+            keys,
+            self.worker,
+            terms,
+            lease_seconds=options.frontier_lease_seconds,
+            max_deliveries=options.frontier_max_deliveries,
+            report=self._report,
+            on_reaped=self._on_reaped,
+        )
+        self.crawler.signals.connect(self._spider_idle, signals.spider_idle)
+        return deferred_from_coro(self._join(namespace))
+
+    async def _join(self, namespace: str) -> None:
+        await patiently(self.frontier.ping, give_up=lambda: not self.crawler.crawling)
+        assert self._heartbeat is not None
+        self._heartbeat.start()
+        logger.info(
+            "Worker %(worker)s joins the crawl %(namespace)r; this code is %(file)s",
+            {"worker": self.worker, "namespace": namespace, "file": __file__},
+            extra={"spider": self.spider},
+        )
+        own = getattr(self.spider, "start_urls", None)
+        if own and hasattr(self.spider, "reads_own_seeds"):
+            # Of our bases, whose start() leaves them to us: once for a run, not once for a worker.
+            puts = [self.codec.put_of(Request(url, dont_filter=True), force=True) for url in own]
+            await patiently(lambda: self.frontier.start(puts))
+        self._task = asyncio.ensure_future(self._run())
+
+    async def _run(self) -> None:
+        try:
+            await self.exchange.run()
+        except FrontierError as error:
+            logger.critical("%s The worker stops.", error, extra={"spider": self.spider})
+            await self.crawler.engine.close_spider_async(reason="frontier_error")
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            logger.critical(
+                "The frontier's loop failed; the worker stops.", exc_info=True, extra={"spider": self.spider}
+            )
+            await self.crawler.engine.close_spider_async(reason="frontier_failure")
+
+    # ------------------------------------------------------------------ what the engine asks
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Queue ``request``; False when its fingerprint is known here as seen. Redis answers for the others later."""
+        try:
+            put = self.codec.put_of(request)
+        except CodecError as error:
+            return self._keep_local(request, error)
+        if put.fingerprint:
+            if self.df.known(put.fingerprint):
+                self.df.log(request, self.spider)
+                return False
+            self.df.remember(put.fingerprint)
+        self.stats.inc_value(stat.ENQUEUED)
+        self.stats.inc_value(stat.ENQUEUED_REDIS)
+        self.exchange.say(put, request)
+        return True
+
+    def next_request(self) -> Request | None:
+        """The next request for the engine, or None while there is none."""
+        if self._local:
+            request = self._local.popleft()
+            self.tracker.started_local(request)
+            return request
+        while self.exchange.claimed:
+            claim = self.exchange.claimed.popleft()
+            self.exchange.hungry()
+            try:
+                request = self.codec.request_of(claim.payload)
+            except CodecError as error:
+                self.stats.inc_value(stat.UNDECODABLE)
+                logger.error(  # noqa: TRY400 - the sentence says it; a traceback of msgpack's helps nobody
+                    "Request %s cannot be read: %s. It is kept as a dead letter.", claim.request_id, error
+                )
+                self.tracker.bury(claim.request_id, "undecodable", str(error))
+                continue
+            self.tracker.started(request, claim, self.df.request_fingerprint(request))
+            self.stats.inc_value(stat.DEQUEUED)
+            self.stats.inc_value(stat.DEQUEUED_REDIS)
+            return request
+        return None
+
+    def has_pending_requests(self) -> bool:
+        """Whether this worker has anything left to do; for the crawl as a whole see ``spider_idle``."""
+        return bool(self.exchange.claimed or self._local or self.exchange.unsent or len(self.tracker))
+
+    def __len__(self) -> int:
+        """Requests of the whole crawl that are not done, when Redis was last asked."""
+        return self._open
+
+    def flush(self) -> None:
+        """Refuse: forgetting a crawl is a command of its own.
+
+        Raises:
+            FrontierError: Always.
+        """
+        raise FrontierError("a crawl belongs to all its workers: use `scrapy frontier purge` to forget it")
+
+    def _keep_local(self, request: Request, error: CodecError) -> bool:
+        """Keep a request that cannot be written (F6) in this worker; the error names the key."""
+        if not request.dont_filter:
+            mark = self.df.mark_of(request)
+            if self.df.known(mark):
+                self.df.log(request, self.spider)
+                return False
+            self.df.remember(mark)
+        self.stats.inc_value(stat.KEPT_LOCAL)
+        logger.warning(
+            "%(request)s stays in this worker, and is lost with it: %(error)s",
+            {"request": request, "error": error},
+            extra={"spider": self.spider},
+        )
+        self._local.append(request)
+        return True
+
+    # ------------------------------------------------------------------ what the frontier answers
+
+    async def _read_seeds(self, answer: Answer) -> bool:
+        """Move seeds where there are some; False when there was nothing to do."""
+        if not answer.seeds or (answer.open > SEED_HIGH_WATER and self.exchange.claimed):
+            return False
+        await self._seeds.read()
+        return True
+
+    def _on_answer(self, answer: Answer) -> None:
+        self._open = answer.open
+        self.stats.inc_value(stat.CALLS)
+        if answer.claims:
+            self.stats.inc_value(stat.CLAIMED, len(answer.claims))
+            for claim in answer.claims:
+                self.tracker.took(claim)
+        if answer.discarded:
+            self.stats.inc_value(stat.DISCARDED, answer.discarded)
+        if self._ended_at_start is None:
+            self._ended_at_start = answer.ended
+        elif self._max_idle and answer.ended > self._ended_at_start:
+            self._finished = True
+        if answer.claims or self._finished:
+            self._wake_engine()
+
+    def _wake_engine(self) -> None:
+        # Scrapy looks at an idle scheduler only every 5 s.
+        slot = self.crawler.engine._slot  # noqa: SLF001 - there is no public way
+        if slot is not None:
+            slot.nextcall.schedule()
+
+    def _on_dropped(self, request: Request) -> None:
+        self.df.log(request, self.spider)
+        self.crawler.signals.send_catch_log(signals.request_dropped, request=request, spider=self.spider)
+
+    def _spider_idle(self) -> None:
+        """An idle worker waits while others hold work; the crawl's end is decided for all, in Redis."""
+        if not self._finished:
+            raise DontCloseSpider
+
+    def _report(self) -> bytes:
+        return json.dumps({**self._facts, "pid": os.getpid(), "counts": self.tracker.counts}).encode()
+
+    def _on_reaped(self, returned: int, buried: int, workers: int) -> None:
+        self.stats.inc_value(stat.RETURNED, returned)
+        self.stats.inc_value(stat.DEAD, buried)
+        self.stats.inc_value(stat.DEAD_WORKERS, workers)
+        logger.warning(
+            "%(workers)d worker(s) died: %(returned)d requests are back in the queue, %(buried)d became dead letters",
+            {"workers": workers, "returned": returned, "buried": buried},
+            extra={"spider": self.spider},
+        )
+
+    # ------------------------------------------------------------------ closing
+
+    def close(self, reason: str) -> Deferred[None]:  # noqa: ARG002 - Scrapy's interface
+        """Say what is left to say, give back what was not started; delete nothing."""
+        return deferred_from_coro(self._close())
+
+    async def _close(self) -> None:
+        if self._heartbeat is None:
+            return  # never opened
+        self.exchange.close()
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        try:
+            if self._task is not None:
+                await asyncio.wait_for(self.exchange.flush(), CLOSE_PATIENCE)
+            await asyncio.to_thread(self._heartbeat.stop, 1.0)
+            if self._task is not None:
+                await asyncio.wait_for(self.frontier.leave(), CLOSE_PATIENCE)
+        except (asyncio.TimeoutError, FrontierError) as error:
+            logger.warning(
+                "Redis is away while this worker closes (%(error)s): %(unsent)d things stay unsaid, and its requests "
+                "go to other workers when its lease has run out",
+                {"error": error or "no answer", "unsent": self.exchange.unsent},
+                extra={"spider": self.spider},
+            )
+        finally:
+            await asyncio.to_thread(self._heartbeat.stop, 1.0)
+            await self.frontier.close()

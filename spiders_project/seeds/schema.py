@@ -115,9 +115,7 @@ def _decode(entry: bytes) -> str:
 
 
 def _is_json_scalar(text: str) -> bool:
-    return (
-        text in {"null", "true", "false"} or re.fullmatch(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", text) is not None
-    )
+    return text in {"null", "true", "false"} or re.fullmatch(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", text) is not None
 
 
 def _load(text: str) -> Any:
@@ -144,9 +142,7 @@ def _is_deep(obj: Any) -> bool:
     level = [obj]
     for _ in range(MAX_DEPTH + 1):
         containers = [
-            node.values() if isinstance(node, dict) else node
-            for node in level
-            if isinstance(node, (dict, list))
+            node.values() if isinstance(node, dict) else node for node in level if isinstance(node, (dict, list))
         ]
         level = [child for container in containers for child in container]
         if not level:

@@ -57,9 +57,7 @@ def check_url(url: str, allowed_schemes: Collection[str]) -> str:
     if port == 0:
         raise SeedError("port 0 cannot be reached")
     if len(safe) > MAX_URL_LENGTH:
-        raise SeedError(
-            f"the URL has {len(safe):,} characters when encoded; at most {MAX_URL_LENGTH:,} are allowed"
-        )
+        raise SeedError(f"the URL has {len(safe):,} characters when encoded; at most {MAX_URL_LENGTH:,} are allowed")
     return safe
 
 
@@ -71,8 +69,7 @@ def _check_scheme(url: str, allowed_schemes: Collection[str]) -> None:
     name = scheme[1].lower()
     if name not in allowed_schemes:
         raise SeedError(
-            f"scheme {name!r} is not allowed; "
-            f"allowed are {', '.join(allowed_schemes)} (FRONTIER_ALLOWED_SCHEMES)"
+            f"scheme {name!r} is not allowed; allowed are {', '.join(allowed_schemes)} (FRONTIER_ALLOWED_SCHEMES)"
         )
     if not url.startswith("//", scheme.end()):
         raise SeedError(f"{name}: must be followed by // and a host")

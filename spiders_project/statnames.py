@@ -1,0 +1,24 @@
+"""Every stat that this project counts (``docs/stats.md`` has a row for each); named ``component/thing``."""
+
+from __future__ import annotations
+
+# The frontier, counted by the worker that saw it.
+CLAIMED = "frontier/claimed"
+ACKED = "frontier/acked"
+DEAD = "frontier/dead"
+RETURNED = "frontier/reaped"
+DEAD_WORKERS = "frontier/dead_workers"
+DISCARDED = "frontier/discarded"
+UNDECODABLE = "frontier/undecodable"
+KEPT_LOCAL = "frontier/kept_local"
+AWAY = "frontier/away"
+CALLS = "frontier/calls"
+SEEDS_QUEUED = "seeds/queued"
+SEEDS_REJECTED = "seeds/rejected"
+
+# Scrapy's and scrapy-redis's own names, so that people's dashboards go on.
+ENQUEUED = "scheduler/enqueued"
+ENQUEUED_REDIS = "scheduler/enqueued/redis"
+DEQUEUED = "scheduler/dequeued"
+DEQUEUED_REDIS = "scheduler/dequeued/redis"
+FILTERED = "dupefilter/filtered"
