@@ -4,7 +4,7 @@ PYTHON ?= python3
 NODES ?=
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 # What a person types goes to the commands through the environment, so that no shell reads a URL's & or ;.
 export URL PAGES DEPTH CONTACT NODES
@@ -21,7 +21,6 @@ help: ## List these targets
 venv: $(VENV)/installed ## Make .venv, which every other target uses
 
 crawl: venv ## Crawl the sample site, or URL (PAGES, DEPTH, CONTACT), on the embedded stack
-	@$(BIN)/python -m deploy up
 	@set --; \
 	[ -z "$$URL" ] || set -- "$$@" --url "$$URL"; \
 	[ -z "$$PAGES" ] || set -- "$$@" --pages "$$PAGES"; \
@@ -62,7 +61,7 @@ clean: ## Stop the stack and delete it, .venv and everything built
 $(VENV)/installed: requirements.txt requirements-deploy.txt requirements-local.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
 	  echo 'Python 3.10 or newer is needed: make $(MAKECMDGOALS) PYTHON=/path/to/python3.12' >&2; exit 1; }
-	@echo 'installing into $(VENV)' >&2
+	@echo 'installing into $(VENV), which takes a minute' >&2
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) -r requirements-local.txt
 	@touch $@
