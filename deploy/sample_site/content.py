@@ -55,8 +55,8 @@ class Site:
 def expected_pages(base_url: str) -> set[str]:
     """The URLs of the pages that a crawl by links from ``base_url`` stores: exactly these.
 
-    It obeys robots.txt, nofollow and noindex, drops session ids, and leaves the calendar and the maze as early
-    as the ``site`` spider does by default.
+    It obeys robots.txt, nofollow and noindex, drops session ids, and leaves the calendar and the maze as
+    early as the ``site`` spider does by default.
     """
     return {f"{base_url}{target[1:]}" for target in Site(base_url).stored_targets()}
 

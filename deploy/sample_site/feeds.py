@@ -109,8 +109,9 @@ def _urlset(urls: Iterable[tuple[str, str | None]]) -> str:
 
 def _rss(base_url: str) -> str:
     items = "".join(
-        f'<item><guid isPermaLink="false">{entry.id}</guid><title>{escape(entry.title)}</title><link>{entry.url}</link>'
-        f"<description>{escape(entry.summary)}</description><pubDate>{format_datetime(entry.published)}</pubDate></item>"
+        f'<item><guid isPermaLink="false">{entry.id}</guid><title>{escape(entry.title)}</title>'
+        f"<link>{entry.url}</link><description>{escape(entry.summary)}</description>"
+        f"<pubDate>{format_datetime(entry.published)}</pubDate></item>"
         for entry in rss_entries(base_url)
     )
     channel = f"<title>News</title><link>{base_url}</link><description>New products</description>"

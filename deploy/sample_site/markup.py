@@ -58,7 +58,8 @@ def product_page(product: Product, url: str, category_href: str, related: Iterab
     }
     linked_data = json.dumps(data).replace("<", "\\u003c")
     head = (
-        f'<meta property="og:type" content="product"><meta property="og:title" content="{escape(product.name)}">'
+        '<meta property="og:type" content="product">'
+        f'<meta property="og:title" content="{escape(product.name)}">'
         f'<meta property="og:url" content="{escape(url)}"><link rel="canonical" href="/somewhere-else">'
         f'<script type="application/ld+json">{linked_data}</script>'
     )

@@ -28,7 +28,8 @@ def _index() -> str:
         "/manual.pdf", "/download/manual", "/data.json", "/notes.txt", "/windows-1251", "/shift-jis", "/nul",
         "/half-characters", "/no-such-charset", "/noindex", "/nofollow", "/x-noindex", "/x-nofollow",
         "/for-another-robot", "/private/ledger", "/empty", "/no-html", "/broken-json-ld", "/bad-links",
-        "/calendar?month=2026-01", "/maze/a/", "/session?PHPSESSID=5f3a", "/session;jsessionid=77?utm_source=odd",
+        "/calendar?month=2026-01", "/maze/a/", "/session?PHPSESSID=5f3a",
+        "/session;jsessionid=77?utm_source=odd",
     )  # fmt: skip
     return page(
         "Odd corners",
@@ -91,8 +92,8 @@ def _encodings() -> dict[str, Reply]:
             stored=True,
         ),
         "/no-such-charset": Reply(
-            page("Charset", "<p>declared as hex</p>").encode(),
-            content_type="text/html; charset=hex",
+            page("Charset", "<p>declared as klingon</p>").encode(),
+            content_type="text/html; charset=klingon",
             stored=True,
         ),
         "/notes.txt": Reply(
@@ -133,8 +134,8 @@ def _robots() -> dict[str, Reply]:
 
 def _broken_markup() -> dict[str, Reply]:
     hrefs = (
-        "http://[1", "javascript:void(0)", "mailto:shop@example.org", "http://offsite.invalid/", "//", "", "#top",
-        " /spaced\n",
+        "http://[1", "javascript:void(0)", "mailto:shop@example.org", "http://offsite.invalid/", "//", "",
+        "#top", " /spaced\n",
     )  # fmt: skip
     return {
         "/empty": Reply(stored=True),

@@ -23,7 +23,7 @@ MAX_HEAD_BYTES = 64 * 1024
 
 @dataclass(frozen=True)
 class Arrival:
-    """One request: its target (path and query), ``time.monotonic()`` in seconds, the number of its connection."""
+    """One request: its target (path and query), ``time.monotonic()``, the number of its connection."""
 
     target: str
     time: float

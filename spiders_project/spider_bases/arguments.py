@@ -74,18 +74,20 @@ def parse_arguments(model: type[BaseModel], arguments: dict[str, Any]) -> dict[s
     return {**arguments, **{name: getattr(parsed, name) for name in known}}
 
 
-def options_of(options: FollowOptions, meta: dict[str, Any]) -> FollowOptions:
-    """``options`` with those that a seed's ``meta`` gives put in their place.
+def follow_options(values: dict[str, Any], base: FollowOptions | None = None) -> FollowOptions:
+    """``base`` with the options in ``values`` (a spider's attributes, a seed's meta) put in their place.
 
     Raises:
-        ConfigError: The seed gives a value that its type does not take; the text names it.
+        ConfigError: An option has a value that its type does not take; the text names it.
     """
-    if not meta:
-        return options
+    base = base or FollowOptions()
+    given = {name: values[name] for name in FollowOptions.model_fields if name in values}
+    if not given:
+        return base
     try:
-        own = FollowOptions.model_validate(meta)
+        own = FollowOptions.model_validate(given)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = str(first["loc"][0])
-        raise ConfigError(f"the seed's meta has {name}={meta[name]!r}, refused: {first['msg']}") from None
-    return options.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
+        raise ConfigError(f"{name}={given[name]!r} is refused: {first['msg']}") from None
+    return base.model_copy(update={name: getattr(own, name) for name in given})

@@ -2,14 +2,15 @@
 
 A page that marks its main part (``<main>``, ``role=main``, or one ``<article>``) says itself what is
 navigation, and libxslt turns that part into text in about a millisecond for 90 kB. Only for a page without
-such a mark does trafilatura look for the main part; its fast mode takes some 70 ms for 90 kB, so that very long
-pages are spared it.
+such a mark does trafilatura look for the main part; its fast mode takes some 70 ms for 90 kB, so that very
+long pages are spared it.
 """
 
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 import trafilatura
 from lxml import etree
@@ -25,19 +26,25 @@ MAX_TEXT = 1_000_000
 _LEFT_OUT = "script|style|noscript|template|nav|aside|footer|form|button|svg|head|iframe|select|textarea"
 _BLOCKS = (
     "address|article|blockquote|body|br|caption|dd|details|div|dl|dt|fieldset|figcaption|figure|h1|h2|h3|h4|h5|h6|header"
-    "|hr|li|main|ol|p|pre|section|summary|table|tr|ul"
+    "|hr|li|main|ol|p|section|summary|table|tr|ul"
 )
+#: Ends a block until white space is collapsed; Unicode sets this code point aside for internal use.
+_BREAK = "\ufdd0"
 _to_text = etree.XSLT(
     etree.XML(f"""
 <xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">
   <xsl:output method="text"/>
   <xsl:template match="{_LEFT_OUT}|comment()|processing-instruction()"/>
-  <xsl:template match="{_BLOCKS}">
-    <xsl:text>&#10;</xsl:text><xsl:apply-templates/><xsl:text>&#10;</xsl:text>
-  </xsl:template>
+  <xsl:template match="{_BLOCKS}">{_BREAK}<xsl:apply-templates/>{_BREAK}</xsl:template>
   <xsl:template match="td|th"><xsl:apply-templates/><xsl:text> </xsl:text></xsl:template>
+  <xsl:template match="pre">{_BREAK}<xsl:apply-templates mode="lines"/>{_BREAK}</xsl:template>
+  <xsl:template match="text()" mode="lines">
+    <xsl:value-of select="translate(., '&#10;', '{_BREAK}')"/>
+  </xsl:template>
 </xsl:stylesheet>""")
 )
+_breaks = re.compile(f"(?: ?{_BREAK} ?)+")
+_role_main = etree.XPath("//*[@role='main']")
 
 
 def main_text(root: HtmlElement, markup_length: int) -> str:
@@ -64,17 +71,16 @@ def block_text(element: HtmlElement) -> str:
     try:
         text = str(_to_text(element))
     except etree.XSLTApplyError:  # nested deeper than libxslt goes
-        text = "\n".join(element.itertext())
-    lines = (" ".join(line.split()) for line in text.split("\n"))
-    return "\n".join(line for line in lines if line)[:MAX_TEXT]
+        text = _BREAK.join(element.itertext())
+    return _breaks.sub("\n", " ".join(text.split()))[:MAX_TEXT].strip()
 
 
-def _marked_main(root: HtmlElement) -> HtmlElement | None:
-    for path in ("//main", "//*[@role='main']", "//article"):
-        found = root.xpath(path)
-        if found and (path != "//article" or len(found) == 1):
-            return found[0]
-    return None
+def _marked_main(root: HtmlElement) -> Any:
+    mains: Any = [*root.iter("main")] or _role_main(root)
+    if mains:
+        return mains[0]
+    articles = [*root.iter("article")]
+    return articles[0] if len(articles) == 1 else None
 
 
 def _found_by_trafilatura(root: HtmlElement) -> str:

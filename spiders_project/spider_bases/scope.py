@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from scrapy.utils.url import url_is_from_any_domain
-
 if TYPE_CHECKING:
     from collections.abc import Collection
 
@@ -33,7 +31,7 @@ class Scope:
     """
 
     def __init__(self, response: Response, domains: Collection[str] | None = None) -> None:
-        self.domains = domains
+        self.domains = [domain.lower() for domain in domains or ()]
         assert response.request is not None
         meta = response.meta
         self.hosts: frozenset[str] = frozenset(meta.get("hosts", ()))
@@ -44,7 +42,8 @@ class Scope:
 
     def __contains__(self, url: str) -> bool:
         if self.domains:
-            return url_is_from_any_domain(url, self.domains)
+            host = host_of(url).partition(":")[0]
+            return any(host == domain or host.endswith(f".{domain}") for domain in self.domains)
         return host_of(url) in self.hosts
 
     def meta_for(self, url: str) -> dict[str, list[str]]:

@@ -28,11 +28,11 @@ class CatalogueSpider(SharedSpider):
         yield from response.follow_all(css=".product a.title", callback=self.parse_product)
         yield from response.follow_all(css="a[rel=next]", callback=self.parse_listing)
 
-    def parse_product(self, response: Any) -> Product:
+    def parse_product(self, response: Any) -> Iterator[Product]:
         """Read a product: what the page says in JSON-LD, the rest from its markup."""
         product = json.loads(response.css("script[type='application/ld+json']::text").get(""))
         offer = product["offers"]
-        return Product(
+        yield Product(
             sku=product["sku"],
             name=response.css("h1::text").get(""),
             url=response.url,

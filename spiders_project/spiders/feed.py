@@ -5,7 +5,7 @@ from __future__ import annotations
 from calendar import timegm
 from datetime import datetime, timezone
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import feedparser
 from w3lib.url import canonicalize_url
@@ -36,8 +36,7 @@ class FeedSpider(SharedSpider):
         )
         if not feed.version:
             self.logger.warning("no feed at %(url)s: skipped", {"url": response.url})
-            assert self.crawler.stats is not None
-            self.crawler.stats.inc_value("feed/broken")
+            self.count("feed/broken")
             return
         feed_url = canonicalize_url(response.url)
         for entry in feed.entries:
@@ -49,14 +48,16 @@ class FeedSpider(SharedSpider):
                     url=entry.get("link"),
                     title=entry.get("title"),
                     summary=entry.get("summary"),
-                    published=_time(entry.get("published_parsed")),
-                    updated=_time(entry.get("updated_parsed")),
+                    published=_time(entry, "published_parsed"),
+                    updated=_time(entry, "updated_parsed"),
                 )
 
 
-def _time(parsed: Any) -> datetime | None:
+def _time(entry: feedparser.FeedParserDict, name: str) -> datetime | None:
     """The time tuple that feedparser gives, in UTC, as an aware datetime."""
+    if name not in entry:  # get("updated_parsed") would answer with the time of publication
+        return None
     try:
-        return datetime.fromtimestamp(timegm(parsed), tz=timezone.utc) if parsed else None
-    except (ValueError, OverflowError):  # a day or a second that no calendar has
+        return datetime.fromtimestamp(timegm(entry[name]), tz=timezone.utc)
+    except (TypeError, ValueError, OverflowError):  # not understood, or a day that no calendar has
         return None

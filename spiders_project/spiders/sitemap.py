@@ -33,7 +33,7 @@ class SitemapSpider(SharedSpider, spiders.SitemapSpider):
             yield from self.parse_sitemap(response)
         else:
             url = urljoin(response.url, "/robots.txt")
-            meta = {"handle_httpstatus_all": True, **scope.meta_for(url)}
+            meta = {"handle_httpstatus_all": True, "seed": response.url, **scope.meta_for(url)}
             yield Request(url, self.parse_robots, meta=meta, dont_filter=True)
 
     def parse_robots(self, response: Response) -> Iterator[Request]:
@@ -41,7 +41,7 @@ class SitemapSpider(SharedSpider, spiders.SitemapSpider):
         scope = Scope(response, self.allowed_domains)
         named = list(sitemap_urls_from_robots(response.body, response.url)) if response.status == 200 else []  # noqa: PLR2004 - HTTP's own number
         for url in named or [urljoin(response.url, "/sitemap.xml")]:
-            yield Request(url, self.parse_sitemap, meta=scope.meta_for(url))
+            yield Request(url, self.parse_sitemap, meta={**_seed(response), **scope.meta_for(url)})
 
     def parse_sitemap(self, response: Response) -> Iterator[Request]:
         """Read a sitemap, gzipped or not, or an index of them."""
@@ -50,28 +50,32 @@ class SitemapSpider(SharedSpider, spiders.SitemapSpider):
         sitemap = Sitemap(body) if body else None
         if sitemap is None or sitemap.type not in ("sitemapindex", "urlset"):
             self.logger.warning("no sitemap at %(url)s: skipped", {"url": response.url})
-            self._count("broken")
+            self.count("sitemap/broken")
             return
         for entry in self.sitemap_filter(sitemap):
             url = urljoin(response.url, entry["loc"])
-            meta = scope.meta_for(url)
             if sitemap.type == "sitemapindex":
-                yield Request(url, self.parse_sitemap, meta=meta)
+                yield Request(url, self.parse_sitemap, meta={**_seed(response), **scope.meta_for(url)})
             elif url in scope:
                 yield Request(
-                    url, self.parse_page, meta=meta, cb_kwargs={"lastmod": entry.get("lastmod") or None}
+                    url,
+                    self.parse_page,
+                    meta=scope.meta_for(url),
+                    cb_kwargs={"lastmod": entry["lastmod"]} if entry.get("lastmod") else {},
+                    # The seed was fetched to find this sitemap, and is a page of its own all the same.
+                    dont_filter=url == response.meta.get("seed"),
                 )
 
     def parse_page(self, response: Response, lastmod: str | None = None) -> Iterator[Page]:
         """Store a page, with the time of change that the sitemap gave."""
         document = Document.of(response)
         if document is None:
-            self._count("skipped/no_text")
+            self.count("sitemap/no_text")
         elif "noindex" in document.robots:
-            self._count("skipped/noindex")
+            self.count("sitemap/noindex")
         else:
             yield document.page(lastmod)
 
-    def _count(self, what: str) -> None:
-        assert self.crawler.stats is not None
-        self.crawler.stats.inc_value(f"sitemap/{what}")
+
+def _seed(response: Response) -> dict[str, str]:
+    return {"seed": response.meta["seed"]} if "seed" in response.meta else {}

@@ -1,4 +1,4 @@
-"""Runs one crawl in a process of its own, on Scrapy's in-memory scheduler: JSON on stdin, JSON lines on stdout."""
+"""One crawl in a process of its own, on the in-memory scheduler: JSON on stdin, JSON lines on stdout."""
 
 import dataclasses
 import json
@@ -32,11 +32,9 @@ def main():
     crawler = process.create_crawler(seeded(spider_class, order["seeds"]))
 
     def emit(**line):
-        print(json.dumps(line, default=str), flush=True)
+        sys.stdout.write(json.dumps(line, default=str) + "\n")
 
-    crawler.signals.connect(
-        lambda item: emit(item=plain(item)), signal=signals.item_scraped, weak=False
-    )
+    crawler.signals.connect(lambda item: emit(item=plain(item)), signal=signals.item_scraped, weak=False)
     process.crawl(crawler, **order["arguments"])
     process.start()
     emit(stats=crawler.stats.get_stats() if crawler.stats else {}, failed=process.bootstrap_failed)
