@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import redis
-from spiders_project.seeds.writer import PushReport
-from spiders_project.seeds.writer import push as push_entries
 
 from deploy.errors import ConnectError, DeployError
+from spiders_project.seeds.writer import PushReport
+from spiders_project.seeds.writer import push as push_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

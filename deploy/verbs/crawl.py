@@ -20,13 +20,17 @@ from deploy.local.commands import up
 from deploy.output import print_table, say
 from deploy.seed import redis_client
 from deploy.watch import Watched, elapsed, watch
+from spiders_project.errors import SeedError
+from spiders_project.seeds.schema import parse
 
 if TYPE_CHECKING:
     from deploy.jobs import Job
     from deploy.local.info import StackInfo
+    from deploy.sample_site import SampleSite
 
 #: A site that did not ask to be crawled gets a small crawl unless the user says otherwise.
 DEFAULT_PAGES = 200
+SAMPLE_PORT = 8137
 #: What the workers accept as CONTACT; refused here, before anything is built.
 _CONTACT = re.compile(r"https?://\S+|[^@\s]+@[^@\s]+")
 
@@ -61,6 +65,8 @@ def crawl_command(
       python -m deploy crawl
       python -m deploy crawl --url https://example.org/ --pages 500 --depth 4 --contact me@example.org
     """
+    if url:
+        _check(url)
     root = project_root()
     context.invoke(up)
     stack = read_stack(root)
@@ -72,10 +78,9 @@ def crawl_command(
             settings |= _identity(contact)
             pages = pages or DEFAULT_PAGES
         else:
-            from deploy.sample_site import serve  # noqa: PLC0415 - a crawl of a real site needs no server
-
-            url = cleanup.enter_context(serve()).url
-            settings["DOWNLOAD_DELAY"] = "0"  # our own server on loopback, asked by nobody else
+            url = cleanup.enter_context(_sample_site()).url
+            # Our own server on loopback, asked by nobody else: both workers may have dozens of requests there.
+            settings |= {"DOWNLOAD_DELAY": "0", "CONCURRENT_REQUESTS_PER_DOMAIN": "64"}
         limits = {"max_pages": pages, "max_depth": depth}
         plan = Plan(
             spider=spider,
@@ -86,6 +91,23 @@ def crawl_command(
             fresh=fresh,
         )
         _run(plan, stack)
+
+
+def _check(url: str) -> None:
+    try:
+        parse(url.encode())
+    except SeedError as error:
+        raise UsageError(f"{url!r} is no URL to crawl: {error}") from error
+
+
+def _sample_site() -> SampleSite:
+    """The sample site, on the same port each time if it is free, so that a second crawl finds the same pages."""
+    from deploy.sample_site import serve  # noqa: PLC0415 - a crawl of a real site needs no server
+
+    try:
+        return serve(port=SAMPLE_PORT)
+    except OSError:
+        return serve()
 
 
 def _run(plan: Plan, stack: StackInfo) -> None:
