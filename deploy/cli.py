@@ -10,6 +10,11 @@ import click
 
 from deploy.errors import DeployError
 from deploy.local.commands import down, status, up
+from deploy.verbs.crawl import crawl_command
+from deploy.verbs.jobs import cancel_command, jobs_command, schedule_command
+from deploy.verbs.nodes import targets
+from deploy.verbs.release import push_command
+from deploy.verbs.seed import seed_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +25,7 @@ EXIT_INTERRUPTED = 130
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
-    r"""Release spiders to Scrapyd nodes, run crawls on them, and look after both.
+    """Release spiders to Scrapyd nodes, run crawls on them, and look after both.
 
     \b
     Exit codes: 0 done, 1 it failed (anywhere), 2 wrong use, 3 unexpected,
@@ -28,7 +33,10 @@ def cli() -> None:
     """
 
 
-for command in (up, down, status):
+for command in (
+    *(up, down, status),
+    *(targets, push_command, schedule_command, jobs_command, cancel_command, seed_command, crawl_command),
+):
     cli.add_command(command)
 
 

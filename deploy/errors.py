@@ -19,3 +19,19 @@ class ConnectError(DeployError):
     """A node, Redis or MongoDB does not answer."""
 
     exit_code = 4
+
+
+class EggError(DeployError):
+    """The egg cannot be built, or lacks what a worker needs; raised by ``egg``, shows the build's output."""
+
+
+class CrawlError(DeployError):
+    """The crawl ended unfinished or stored nothing; raised by ``crawl``, says where to look."""
+
+
+class NodeError(DeployError):
+    """A node answered, and not with success; raised by ``client``, names the node."""
+
+
+class NodeUnreachable(NodeError, ConnectError):  # noqa: N818 - the name of the state, as in the docs
+    """A node refuses connections or does not answer in time; raised by ``client``."""

@@ -54,7 +54,7 @@ def _stack(directory: Path, nodes: int | None = None) -> Stack:
 )
 @_directory_option
 def up(nodes: int | None, directory: Path) -> None:
-    r"""Start the embedded stack: Redis, MongoDB and Scrapyd nodes on loopback.
+    """Start the embedded stack: Redis, MongoDB and Scrapyd nodes on loopback.
 
     What runs already is kept, what died is started again with its data. Servers that REDIS_URL or MONGO_URI
     name are used as they are.
@@ -72,7 +72,7 @@ def up(nodes: int | None, directory: Path) -> None:
 @click.command()
 @_directory_option
 def down(directory: Path) -> None:
-    r"""Stop the embedded stack, and only it; its data stays.
+    """Stop the embedded stack, and only it; its data stays.
 
     \b
     Example:
@@ -86,7 +86,7 @@ def down(directory: Path) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_directory_option
 def status(as_json: bool, directory: Path) -> None:
-    r"""Show what of the embedded stack runs.
+    """Show what of the embedded stack runs.
 
     \b
     Examples:

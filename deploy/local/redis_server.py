@@ -50,8 +50,8 @@ class RedisServer(Server):
 
     @property
     def url(self) -> str:
-        """``redis://:PASSWORD@127.0.0.1:PORT/0``."""
-        return f"redis://:{self.password}@{LOOPBACK}:{self.port}/0"
+        """``redis://default:PASSWORD@127.0.0.1:PORT/0``; redis-cli sends an empty name where none stands."""
+        return f"redis://default:{self.password}@{LOOPBACK}:{self.port}/0"
 
     def answers(self) -> bool:
         """Whether PING is answered, which it is not while a data set is loaded."""

@@ -1,0 +1,37 @@
+"""The verbs of the command line, one subject a file; what they do is in the modules of ``deploy``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from deploy.egg import project_root
+from deploy.environment import use_embedded_stack
+from deploy.targets import Node, read_targets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
+
+
+def target_option(function: Function) -> Function:
+    """``-t NAME``, repeatable."""
+    return click.option(
+        *("-t", "--target", "targets"),
+        multiple=True,
+        metavar="NAME",
+        help="A [deploy:NAME] of scrapy.cfg; can be repeated. Default: all of them.",
+    )(function)
+
+
+def json_option(function: Function) -> Function:
+    """``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(function)
+
+
+def chosen_nodes(names: Sequence[str]) -> list[Node]:
+    """The nodes of ``-t``, with the embedded stack's variables known without sourcing ``.local/env``."""
+    use_embedded_stack(project_root())
+    return read_targets(names)

@@ -1,0 +1,119 @@
+"""``schedule``, ``jobs`` and ``cancel``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from deploy.egg import project_root
+from deploy.errors import DeployError, UsageError
+from deploy.jobs import STATES, cancel, choose_version, list_jobs, parse_pairs, schedule
+from deploy.output import print_json, print_table, say
+from deploy.release import check_version_name
+from deploy.verbs import chosen_nodes, json_option, target_option
+
+
+@click.command("schedule")
+@click.argument("spider")
+@target_option
+@click.option("-a", "arguments", multiple=True, metavar="NAME=VALUE", help="A spider argument; can be repeated.")
+@click.option("-s", "settings", multiple=True, metavar="NAME=VALUE", help="A Scrapy setting; can be repeated.")
+@click.option("--version", metavar="V", help="Run this version; default: the newest pushed one.")
+@click.option("--workers", type=click.IntRange(1), default=1, metavar="N", help="Jobs on each node; default 1.")
+@json_option
+def schedule_command(
+    *,
+    spider: str,
+    targets: tuple[str, ...],
+    arguments: tuple[str, ...],
+    settings: tuple[str, ...],
+    version: str | None,
+    workers: int,
+    as_json: bool,
+) -> None:
+    """Start jobs of SPIDER on the nodes and print their ids.
+
+    \b
+    Examples:
+      python -m deploy schedule site
+      python -m deploy schedule site --workers 4 -a max_pages=500 -s LOG_LEVEL=INFO
+      python -m deploy schedule site -t node1 --version 1796067188-cc98fa7e
+    """
+    nodes = chosen_nodes(targets)
+    spider_arguments = parse_pairs(arguments, "-a")
+    job_settings = parse_pairs(settings, "-s")
+    if version is None:
+        version = choose_version(project_root(), nodes)
+    check_version_name(version)
+    started = schedule(
+        nodes, spider, version=version, arguments=spider_arguments, settings=job_settings, workers=workers
+    )
+    if as_json:
+        print_json({"version": version, "jobs": started.done})
+    else:
+        rows = [(node, job, version) for node, jobs in started.done.items() for job in jobs]
+        print_table(("node", "job", "version"), rows)
+    started.check()
+
+
+@click.command("jobs")
+@target_option
+@click.option("--state", "states", multiple=True, type=click.Choice(STATES), help="Only these; can be repeated.")
+@json_option
+def jobs_command(targets: tuple[str, ...], states: tuple[str, ...], as_json: bool) -> None:
+    """List the jobs that the nodes know. Times are each node's own.
+
+    \b
+    Examples:
+      python -m deploy jobs
+      python -m deploy jobs --state running --json
+    """
+    listed = list_jobs(chosen_nodes(targets))
+    jobs = [job for of_node in listed.done.values() for job in of_node if job.state in (states or STATES)]
+    if as_json:
+        print_json([asdict(job) for job in jobs])
+    else:
+        columns = ("node", "job", "spider", "state", "pid", "started", "ended")
+        print_table(columns, [(j.node, j.id, j.spider, j.state, j.pid, j.start_time, j.end_time) for j in jobs])
+    listed.check()
+
+
+@click.command("cancel")
+@click.argument("jobs", nargs=-1, metavar="[JOB]...")
+@target_option
+@click.option("--spider", help="Every job of this spider.")
+@click.option("--all", "every", is_flag=True, help="Every pending and running job.")
+@click.option(
+    "--wait", type=click.FloatRange(0), default=60.0, metavar="SECONDS", help="For pages to finish; default 60."
+)
+def cancel_command(
+    jobs: tuple[str, ...], targets: tuple[str, ...], spider: str | None, every: bool, wait: float
+) -> None:
+    """Cancel jobs and wait until they have ended.
+
+    A worker finishes the pages in its hands, for at most --wait seconds, then drops them, then is killed. What it
+    held goes back to the frontier.
+
+    \b
+    Examples:
+      python -m deploy cancel 5cf5b6a2a9ad11ef8d3f0242ac110002
+      python -m deploy cancel --spider site
+      python -m deploy cancel --all -t node2
+    """
+    if sum((bool(jobs), bool(spider), every)) != 1:
+        raise UsageError("name the jobs, or --spider SPIDER, or --all")
+    nodes = chosen_nodes(targets)
+    listed = list_jobs(nodes)
+    alive = [job for of_node in listed.done.values() for job in of_node if job.state != "finished"]
+    chosen = [job for job in alive if every or job.id in jobs or job.spider == spider]
+    if not chosen and not jobs:
+        say("nothing to cancel")
+    for job in chosen:
+        say(f"cancelling {job.id} ({job.spider}, {job.state}) on {job.node}")
+    cancelled = cancel(nodes, chosen, wait_seconds=wait)
+    print_table(("node", "cancelled"), [(node, job) for node, ids in cancelled.done.items() for job in ids])
+    cancelled.check()
+    listed.check()
+    if unknown := set(jobs) - {job.id for job in alive}:
+        raise DeployError(f"neither pending nor running on any node: {', '.join(sorted(unknown))}")
