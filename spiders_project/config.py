@@ -118,7 +118,7 @@ class Options(BaseModel):
         5, "A request that killed its worker this often becomes a dead letter.", ge=1
     )
     frontier_host_share: float = option(
-        0.5, "The share of a worker's download slots that one host may take while others wait.", gt=0, le=1
+        0.25, "The share of a worker's download slots that one host may take while others wait.", gt=0, le=1
     )
     frontier_prefetch: Count = option(0, "Requests that a worker holds ready; 0: as many as `CONCURRENT_REQUESTS`.")
     frontier_batch_size: Whole = option(64, "Requests put, claimed or acked in one call.", ge=1, le=10_000)

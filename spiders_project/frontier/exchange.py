@@ -32,6 +32,8 @@ Result = TypeVar("Result")
 IDLE_FIRST, IDLE_MOST = 0.02, 0.5
 #: Between two tries while Redis is away, in seconds, with full jitter.
 AWAY_FIRST, AWAY_MOST = 0.1, 3.0
+#: Between two comparisons of what Redis and this worker hold; a claim whose answer was lost comes back by it.
+RECONCILE_SECONDS = 15.0
 #: While Redis is away, the log says so this often, in seconds.
 AWAY_REPORT = 30.0
 
@@ -162,7 +164,12 @@ class Exchange(Generic[Context]):
         Raises:
             FrontierError: Redis answers, and will not do what was asked.
         """
+        loop = asyncio.get_running_loop()
+        reconciled = loop.time()
         while not self._closing:
+            if loop.time() - reconciled > RECONCILE_SECONDS:
+                await self.reconcile()
+                reconciled = loop.time()
             answer = await self._exchange(self._prefetch - len(self.claimed) if self._taking else 0)
             if answer.claims and not self._taking:
                 self.give_back_unstarted()

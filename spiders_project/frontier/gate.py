@@ -177,7 +177,7 @@ class Gate:
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to those who asked
             for _, future in asked:
                 if not future.done():
-                    future.set_exception(error)
+                    future.set_exception(GateClosed() if self._closed.is_set() else error)
             return
         for (_, future), grant in zip(asked, grants, strict=True):
             if not future.done():

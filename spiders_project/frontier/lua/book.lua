@@ -32,7 +32,7 @@ end
 local grants = {}
 for index, ask in ipairs(cmsgpack.unpack(ARGV[4])) do
   local host, booking, slot = unpack(ask)
-  grants[index] = grant(host, booking, slot, string.format('!%s-%d', ARGV[5], index))
+  grants[index] = grant(host, booking, slot, string.format('!%.0f-%s-%d', now, ARGV[5], index))
 end
 save()
 return cmsgpack.pack(grants)

@@ -220,8 +220,18 @@ local function claim_from(host)
   offer(host)
 end
 
--- First the hosts that have not their share of this worker, then any that is not owed to others.
+-- Whether every host that has work, now or soon, has its share of this worker.
+local function only_full_hosts()
+  local full = 0
+  for host in pairs(held) do
+    if has_share(host) and (call('ZSCORE', k_ready, host) or call('ZSCORE', k_waiting, host)) then full = full + 1 end
+  end
+  return full >= call('ZCARD', k_ready) + call('ZCARD', k_waiting)
+end
+
+-- First the hosts that have not their share of this worker; when there are no others, any that is not owed to others.
 for pass = 1, 2 do
+  if pass == 2 and (#claimed >= want or not only_full_hosts()) then break end
   local skipped = 0
   while #claimed < want do
     local host = call('ZRANGE', k_ready, skipped, skipped)[1]
