@@ -7,6 +7,7 @@
 ``mongo_client``        session    a client of it
 ``mongo_db``            function   a database of the test's own, dropped afterwards
 ``stack``               session    a whole stack: Redis, MongoDB and two Scrapyd nodes
+``python_doc``          function   seeds of a real site: Debian's python3-doc on two loopback addresses
 ``server_directory``    function   an empty directory for servers that a test starts itself
 ======================  =========  ==========================================================================
 """
@@ -28,6 +29,7 @@ from deploy.local import binaries
 from deploy.local.mongo_server import MongoServer
 from deploy.local.redis_server import RedisServer
 from deploy.local.stack import Stack
+from tests.python_doc import served
 from tests.servers import guarded, working_below
 
 if TYPE_CHECKING:
@@ -139,3 +141,10 @@ def _require(find: Callable[[], Path]) -> None:
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(str(error))
+
+
+@pytest.fixture
+def python_doc() -> Iterator[list[str]]:
+    """Seeds of a real documentation site, served on two loopback addresses."""
+    with served() as seeds:
+        yield seeds
