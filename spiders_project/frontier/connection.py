@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +79,7 @@ def translated() -> Iterator[None]:
         yield
     except (AuthenticationError, AuthorizationError, NoPermissionError) as error:
         raise FrontierError(f"Redis refuses this user: {error}. Check the password and ACL in REDIS_URL.") from error
-    except (ConnectionError, TimeoutError, BusyLoadingError, ReadOnlyError, OSError) as error:
+    except (ConnectionError, TimeoutError, BusyLoadingError, ReadOnlyError, builtins.ConnectionError) as error:
         raise FrontierUnavailable(f"Redis does not answer: {error}") from error
     except ResponseError as error:
         text = str(error)
