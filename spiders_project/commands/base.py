@@ -46,6 +46,7 @@ class LookOnly(Checked):
     in_memory: ClassVar[dict[str, Any]] = {
         "SCHEDULER": "scrapy.core.scheduler.Scheduler",
         "DUPEFILTER_CLASS": "scrapy.dupefilters.RFPDupeFilter",
+        "DOWNLOADER": "scrapy.core.downloader.Downloader",
         "ITEM_PROCESSOR": "scrapy.pipelines.ItemPipelineManager",
         "ITEM_PIPELINES": {},
     }

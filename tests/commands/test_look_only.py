@@ -39,6 +39,14 @@ def test_a_tool_looks_with_redis_and_mongodb_away(project, site, tool, expected)
     assert "Traceback" not in done.stderr
 
 
+def test_the_projects_own_spiders_are_tried_with_redis_and_mongodb_away(project, site):
+    project.set("from spiders_project.settings import *\nDOWNLOAD_DELAY = 0\n")
+    done = project.run("parse", "--spider", "site", site.url)
+    assert done.returncode == 0, done.stderr
+    assert "'title': 'hello'" in done.stdout
+    assert "ERROR" not in done.stderr
+
+
 def test_contracts_are_checked_with_redis_and_mongodb_away(project, site):
     done = project.run(*looks(site.url)["check"])
     assert done.returncode == 0, done.stderr

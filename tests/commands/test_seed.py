@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -89,7 +90,7 @@ def test_redis_away_is_exit_code_4_and_shows_no_password(project):
 
 
 def test_a_wrong_password_is_said(project, redis_url):
-    wrong = redis_url.replace("redis://:", "redis://:not")
+    wrong = re.sub(r":[^:@/]+@", ":wrong@", redis_url)
     done = project.run("seed", "plain", "http://a.com/", REDIS_URL=wrong)
     assert done.returncode == 1
     assert "password" in done.stderr
