@@ -73,7 +73,7 @@ def test_nothing_is_left_of_a_session_that_is_ended(number: int, tmp_path: Path,
     _wait_until(lambda: not working_below(root))
 
 
-def _wait_until(condition: Any, seconds: float = 20) -> None:
+def _wait_until(condition: Any, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"

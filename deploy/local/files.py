@@ -21,7 +21,7 @@ try:
 except ImportError:  # Windows has no flock, no sessions and no Scrapyd
     fcntl = None  # type: ignore[assignment]  # the one name that a platform may lack
 
-#: MongoDB refuses to write below this, and an append-only file needs room to be rewritten.
+#: MongoDB takes 200 MiB for its journal at once, and an append-only file is rewritten beside itself.
 MIN_FREE_BYTES = 500 * 1024 * 1024
 
 

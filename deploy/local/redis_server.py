@@ -66,7 +66,6 @@ class RedisServer(Server):
             "bind": LOOPBACK,
             "port": str(self.port),
             "requirepass": self.password,
-            "dir": f'"{self.directory}"',
             "daemonize": "no",
             "appendonly": "yes",
             "save": '""',  # the append-only file is enough; a snapshot would double the writes

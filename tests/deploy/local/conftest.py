@@ -71,7 +71,7 @@ def run_job(egg: Path, tmp_path: Path) -> Callable[..., dict[str, Any]]:
     return run
 
 
-def wait_until(condition: Callable[[], Any], seconds: float = 20) -> None:
+def wait_until(condition: Callable[[], Any], seconds: float = 60) -> None:
     """Wait for ``condition`` to hold."""
     deadline = time.monotonic() + seconds
     while not condition():

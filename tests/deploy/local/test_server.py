@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def server(server_directory: Path) -> Iterator[RedisServer]:
-    server = RedisServer(server_directory / "redis")
+    server = RedisServer(server_directory / 'a "quoted" place')
     yield server
     server.stop()
 
@@ -147,6 +147,14 @@ def test_a_program_for_another_machine_is_told(server_directory: Path) -> None:
         RedisServer(server_directory / "redis", binary=program).start()
 
 
+def test_a_processor_without_the_instructions_of_a_program_is_told(server_directory: Path) -> None:
+    program = server_directory / "mongod"
+    program.write_text("#!/bin/sh\nkill -ILL $$\n")
+    program.chmod(0o700)
+    with pytest.raises(DeployError, match=r"MongoDB did not start.*AVX.*MONGO_URI"):
+        MongoServer(server_directory / "mongo", binary=program).start()
+
+
 def test_the_data_of_a_newer_redis_are_not_taken_for_nothing(server_directory: Path) -> None:
     (server_directory / "redis" / "appendonlydir").mkdir(parents=True, mode=0o700)
     (server_directory / "redis").chmod(0o700)
@@ -169,7 +177,7 @@ def test_the_wheels_redis_keeps_its_data_too(server_directory: Path, monkeypatch
 
 
 def test_mongo_gets_its_user_though_the_first_start_was_cut_short(server_directory: Path) -> None:
-    server = MongoServer(server_directory / "mongo")
+    server = MongoServer(server_directory / 'a "quoted" place')
     create_user, server._create_user = server._create_user, lambda: False  # type: ignore[method-assign]
     server.start_seconds = 1  # type: ignore[misc]
     with pytest.raises(DeployError, match="does not answer"):

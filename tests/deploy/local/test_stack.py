@@ -9,7 +9,9 @@ import stat
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import psutil
 import pytest
@@ -52,6 +54,11 @@ def test_up_gives_servers_that_answer(info: StackInfo, directory: Path) -> None:
         mongo["any"]["thing"].insert_one({"a": 1})
     assert states(directory) == {"redis": "running", "mongo": "running", "node1": "running"}
     assert StackInfo.load(directory) == info
+
+
+def test_a_node_asks_for_its_password(info: StackInfo) -> None:
+    with pytest.raises(HTTPError, match="401"):
+        urlopen(f"{info.nodes[0].url}daemonstatus.json")
 
 
 def test_no_secret_is_open_to_others(info: StackInfo, directory: Path, run_job: Callable[..., dict[str, Any]]) -> None:
