@@ -73,7 +73,7 @@ def parse_arguments(model: type[BaseModel], arguments: dict[str, Any]) -> dict[s
 
 
 def follow_options(values: dict[str, Any], base: FollowOptions | None = None) -> FollowOptions:
-    """``base`` with the options in ``values`` (a spider's attributes, a seed's meta) put in their place.
+    """``base`` with the options that ``values`` (a spider's attributes, a seed's meta) gives put in their place.
 
     Raises:
         ConfigError: An option has a value that its type does not take; the text names it.

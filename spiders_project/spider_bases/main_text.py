@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import trafilatura
 from lxml import etree
@@ -75,8 +75,8 @@ def block_text(element: HtmlElement) -> str:
     return _breaks.sub("\n", " ".join(text.split()))[:MAX_TEXT].strip()
 
 
-def _marked_main(root: HtmlElement) -> Any:
-    mains: Any = [*root.iter("main")] or _role_main(root)
+def _marked_main(root: HtmlElement) -> HtmlElement | None:
+    mains = [*root.iter("main")] or _role_main(root)
     if mains:
         return mains[0]
     articles = [*root.iter("article")]

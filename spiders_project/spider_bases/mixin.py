@@ -95,8 +95,8 @@ class SharedMixin(Spider):
         """A request for each link of a page that is worth one; none for a response that is no HTML.
 
         Followed are http(s) links within ``allowed_domains``, or else within the seed's hosts, that robots
-        may follow, that ``allow``, ``deny`` and ``max_depth`` admit (of the spider, or of the seed's meta),
-        and that lead neither to files without text nor for ever on. Session ids are taken out first.
+        may follow, that ``allow``, ``deny`` and ``max_depth`` admit (of the spider, or of the seed's meta), and
+        that lead neither to files without text nor for ever on. Session ids are taken out first.
 
         Args:
             page: The response, or the document made of it, whose parts are then not read twice.

@@ -76,10 +76,6 @@ class SitemapSpider(SharedSpider, spiders.SitemapSpider):
         else:
             yield document.page(lastmod)
 
-    def _count(self, what: str) -> None:
-        assert self.crawler.stats is not None
-        self.crawler.stats.inc_value(f"sitemap/{what}")
-
 
 def _seed(response: Response) -> dict[str, str]:
     return {"seed": response.meta["seed"]} if "seed" in response.meta else {}
