@@ -10,7 +10,7 @@ from deploy.sample_site.reply import HTML, Reply, redirect, stored
 #: More than a crawler should take; the project's DOWNLOAD_MAXSIZE is below it.
 HUGE_BYTES = 21 * 1024 * 1024
 #: How many months of the endless calendar a crawl stores: the spider's bound on a series, and the first one.
-CALENDAR_MONTHS = 51
+CALENDAR_MONTHS = 41
 #: How deep a crawl goes into relative links that lead to themselves.
 MAZE_DEPTH = 3
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, NonNegativeInt, PositiveInt, ValidationError
 
 from spiders_project.errors import ConfigError
+from spiders_project.spider_bases.links import MAX_SERIES
 
 
 def _words(value: Any) -> Any:
@@ -43,11 +44,13 @@ class FollowOptions(BaseModel):
         allow: Regular expressions; a URL that matches none of them is not followed. Empty: all are.
         deny: Regular expressions; a URL that matches one of them is not followed.
         max_depth: How many links away from its seed a page may lie; None for no limit.
+        max_series: How many links in a row may lead from a page to one whose path differs in numbers only.
     """
 
     allow: Annotated[list[re.Pattern[str]], BeforeValidator(_one_or_many)] = []
     deny: Annotated[list[re.Pattern[str]], BeforeValidator(_one_or_many)] = []
     max_depth: NonNegativeInt | None = None
+    max_series: NonNegativeInt = MAX_SERIES
 
     def admits(self, url: str) -> bool:
         """Whether a link to ``url`` is to be followed."""

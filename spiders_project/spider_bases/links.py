@@ -20,7 +20,8 @@ MAX_PARAMETERS = 10
 #: The same segment more often than this in one path: relative links that lead ever deeper (/a/a/a/a).
 MAX_REPEATS = 3
 #: How many links in a row may stay within one series: pages whose paths differ in numbers only (a calendar).
-MAX_SERIES = 50
+#: Below DEPTH_LIMIT, or a calendar would end there.
+MAX_SERIES = 40
 
 _SESSION_NAME = (
     r"(?:phpsessid|jsessionid|aspsessionid\w*|sessionid|session_id|sessid|sid|cfid|cftoken"

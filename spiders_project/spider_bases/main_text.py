@@ -23,9 +23,10 @@ MAX_MARKUP_FOR_TRAFILATURA = 150_000
 #: Characters of text kept; a page with more is a data file.
 MAX_TEXT = 1_000_000
 
-_LEFT_OUT = "script|style|noscript|template|nav|aside|footer|form|button|svg|head|iframe|select|textarea"
+_LEFT_OUT = "script|style|noscript|template|nav|aside|footer|button|svg|head|iframe|select|textarea"
+#: A form is a block and not left out: there are sites that wrap each page in one.
 _BLOCKS = (
-    "address|article|blockquote|body|br|caption|dd|details|div|dl|dt|fieldset|figcaption|figure|h1|h2|h3|h4|h5|h6|header"
+    "address|article|blockquote|body|br|caption|dd|details|div|dl|dt|fieldset|figcaption|figure|form|h1|h2|h3|h4|h5|h6|header"
     "|hr|li|main|ol|p|section|summary|table|tr|ul"
 )
 #: Ends a block until white space is collapsed; Unicode sets this code point aside for internal use.
@@ -67,7 +68,7 @@ def main_text(root: HtmlElement, markup_length: int) -> str:
 
 
 def block_text(element: HtmlElement) -> str:
-    """All text below ``element``, a line a block, but for scripts, navigation and forms."""
+    """All text below ``element``, a line a block, but for scripts, navigation and controls."""
     try:
         text = str(_to_text(element))
     except etree.XSLTApplyError:  # nested deeper than libxslt goes

@@ -15,7 +15,7 @@ from spiders_project.spider_bases.arguments import (
     parse_arguments,
 )
 from spiders_project.spider_bases.document import Document
-from spiders_project.spider_bases.links import MAX_SERIES, is_binary, is_endless, shape
+from spiders_project.spider_bases.links import is_binary, is_endless, shape
 from spiders_project.spider_bases.scope import Scope
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ class SharedMixin(Spider):
         """A request for each link of a page that is worth one; none for a response that is no HTML.
 
         Followed are http(s) links within ``allowed_domains``, or else within the seed's hosts, that robots
-        may follow, that ``allow``, ``deny`` and ``max_depth`` admit (of the spider, or of the seed's meta), and
-        that lead neither to files without text nor for ever on. Session ids are taken out first.
+        may follow, that the options of ``FollowOptions`` admit (of the spider, or of the seed's meta),
+        and that lead neither to files without text nor for ever on. Session ids are taken out first.
 
         Args:
             page: The response, or the document made of it, whose parts are then not read twice.
@@ -116,16 +116,10 @@ class SharedMixin(Spider):
         carried = {name: meta[name] for name in FollowOptions.model_fields if name in meta}
         here, series = shape(response.url), meta.get("series", 0)
         for url, nofollow in document.links:
-            if (
-                nofollow
-                or url in self.known_links
-                or url not in scope
-                or is_binary(url)
-                or not options.admits(url)
-            ):
+            if nofollow or url in self.known_links or url not in scope or is_binary(url) or not options.admits(url):
                 continue
             hops = series + 1 if shape(url) == here else 0
-            if hops > MAX_SERIES or is_endless(url):
+            if hops > options.max_series or is_endless(url):
                 self.count("links/endless")
                 continue
             own_meta = {**carried, **scope.meta_for(url)}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SiteArguments(FollowOptions, CrawlArguments):
-    """``allow``, ``deny``, ``max_depth``, ``max_pages``, ``allowed_domains``, ``start_urls``."""
+    """``allow``, ``deny``, ``max_depth``, ``max_series``; ``max_pages``, ``allowed_domains``, ``start_urls``."""
 
 
 class SiteSpider(SharedSpider):

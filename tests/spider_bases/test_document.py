@@ -13,9 +13,7 @@ URL = "http://a.org/dir/page?b=2&a=1"
 
 def document(body, *, content_type="text/html", kind=HtmlResponse, url=URL, headers=None, meta=None):
     request = Request(url, meta=meta or {}, headers={"Referer": "http://a.org/from"})
-    return Document.of(
-        kind(url, body=body, request=request, headers={"Content-Type": content_type, **(headers or {})})
-    )
+    return Document.of(kind(url, body=body, request=request, headers={"Content-Type": content_type, **(headers or {})}))
 
 
 def page(body, **options):
@@ -109,6 +107,7 @@ def test_plain_text_is_a_page_and_other_files_are_none():
         (b"", "text/html", ""),
         (b"   ", "text/html", ""),
         (b"no tags", "text/html", "no tags"),
+        (b"<form><p>all in a form<select><option>no</select>", "text/html", "all in a form"),
         (b"<p>nul\0byte", "text/html", "nulbyte"),
         ("<p>привет".encode("cp1251"), "text/html; charset=windows-1251", "привет"),
         ("<meta charset=shift_jis><p>羅針盤".encode("shift_jis"), "text/html", "羅針盤"),
@@ -150,9 +149,7 @@ def test_no_markup_at_all_raises(text):
 
 
 def test_without_a_mark_trafilatura_finds_the_main_part():
-    prose = "".join(
-        f"<p>Sentence {n} tells of a compass, and of the sea that it crossed.</p>" for n in range(20)
-    )
+    prose = "".join(f"<p>Sentence {n} tells of a compass, and of the sea that it crossed.</p>" for n in range(20))
     menu = "".join(f"<li><a href='/{n}'>Menu {n}</a></li>" for n in range(20))
     root = document(f"<body><div><ul>{menu}</ul></div><div id=content>{prose}</div>".encode()).root
     text = main_text(root, 5000)

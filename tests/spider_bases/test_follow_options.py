@@ -4,11 +4,11 @@ from scrapy.http import HtmlResponse
 from scrapy.utils.test import get_crawler
 
 from spiders_project.errors import ConfigError
+from spiders_project.spider_bases.links import MAX_SERIES
 from spiders_project.spiders.site import SiteSpider
 
 BODY = b"".join(
-    b"<a href='%s'>x</a>" % href
-    for href in (b"/keep/1", b"/drop/1", b"/keep/drop", b"http://other.org/", b"/a.zip")
+    b"<a href='%s'>x</a>" % href for href in (b"/keep/1", b"/drop/1", b"/keep/drop", b"http://other.org/", b"/a.zip")
 )
 
 
@@ -19,9 +19,7 @@ def site(**arguments):
 def followed(spider, body=BODY, headers=None, **meta):
     url = "http://a.org/"
     response = HtmlResponse(url, body=body, headers=headers, request=Request(url, meta=meta))
-    return [
-        (request.url.removeprefix("http://a.org"), request.meta) for request in spider.follow_links(response)
-    ]
+    return [(request.url.removeprefix("http://a.org"), request.meta) for request in spider.follow_links(response)]
 
 
 def test_all_pages_of_the_host_are_followed_with_an_empty_meta():
@@ -72,6 +70,12 @@ def test_nofollow_of_the_page_or_its_headers_stops_following():
 def test_a_series_is_followed_so_far_and_no_further():
     spider = site()
     body = b"<a href='/?month=2'>next</a><a href='/other'>out</a>"
-    assert followed(spider, body, series=49) == [("/?month=2", {"series": 50}), ("/other", {})]
-    assert followed(spider, body, series=50) == [("/other", {})]
+    assert followed(spider, body, series=MAX_SERIES - 1) == [("/?month=2", {"series": MAX_SERIES}), ("/other", {})]
+    assert followed(spider, body, series=MAX_SERIES) == [("/other", {})]
     assert spider.crawler.stats.get_value("links/endless") == 1
+    assert len(followed(site(max_series="100"), body, series=MAX_SERIES)) == 2
+
+
+def test_a_request_takes_nothing_else_from_the_response_as_its_download_slot():
+    meta = {"download_slot": "a.org", "redirect_urls": ["http://a.org/old"], "download_latency": 0.1}
+    assert followed(site(), **meta)[0] == ("/keep/1", {})

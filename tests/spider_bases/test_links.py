@@ -6,13 +6,9 @@ from hypothesis import strategies as st
 
 from spiders_project.spider_bases.links import is_binary, is_endless, shape, without_session
 
-WORDS = st.text(string.ascii_lowercase, min_size=1, max_size=8).filter(
-    lambda word: without_session(f"?{word}=1") != ""
-)
+WORDS = st.text(string.ascii_lowercase, min_size=1, max_size=8).filter(lambda word: without_session(f"?{word}=1") != "")
 QUERIES = st.lists(st.tuples(WORDS, WORDS), max_size=6)
-SESSIONS = st.sampled_from(
-    ["PHPSESSID", "jsessionid", "sid", "utm_source", "utm_campaign", "gclid", "ASPSESSIONIDQQ"]
-)
+SESSIONS = st.sampled_from(["PHPSESSID", "jsessionid", "sid", "utm_source", "utm_campaign", "gclid", "ASPSESSIONIDQQ"])
 
 
 def joined(pairs):

@@ -53,9 +53,7 @@ def test_list_names_the_spiders(scrapy):
 
 
 def test_parse_runs_a_callback_of_the_catalogue(scrapy, shop):
-    done = scrapy(
-        "parse", "--spider=catalogue", "--callback=parse_product", f"{shop.url}product/sk-0007", "--nolinks"
-    )
+    done = scrapy("parse", "--spider=catalogue", "--callback=parse_product", f"{shop.url}product/sk-0007", "--nolinks")
     assert "'sku': 'SK-0007'" in done.stdout, done.stderr
 
 

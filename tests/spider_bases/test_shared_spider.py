@@ -68,9 +68,7 @@ def test_what_scrapyd_passes_and_unknown_arguments_become_attributes(base):
 
 @BASES
 def test_arguments_arrive_as_strings_and_are_converted(base):
-    spider = build(
-        base, max_pages="20", allowed_domains="a.org, b.org", start_urls="http://a.org/ http://b.org/"
-    )
+    spider = build(base, max_pages="20", allowed_domains="a.org, b.org", start_urls="http://a.org/ http://b.org/")
     assert spider.max_pages == 20
     assert spider.allowed_domains == ["a.org", "b.org"]
     assert spider.start_urls == ["http://a.org/", "http://b.org/"]

@@ -35,12 +35,7 @@ def reachable(path):
     while waiting:
         url = waiting.pop()
         file = DOC / url.removeprefix(base)
-        if (
-            url in found
-            or not url.startswith(base)
-            or not file.is_file()
-            or file.suffix not in (".html", ".txt")
-        ):
+        if url in found or not url.startswith(base) or not file.is_file() or file.suffix not in (".html", ".txt"):
             continue
         found.add(url)
         if file.suffix == ".html":

@@ -86,3 +86,10 @@ def test_seeds_of_several_hosts_each_keep_to_their_own(shop):
         done = crawl("site", f"{shop.url}noindex", f"{other.url}noindex")
     assert set(done.urls()) >= {f"{shop.url}behind-noindex", f"{other.url}behind-noindex"}
     assert set(done.urls()) == expected_pages(shop.url) | expected_pages(other.url)
+
+
+def test_a_malformed_argument_ends_the_crawl_before_it_starts(shop):
+    done = crawl("site", shop.url, max_pages="abc")
+    assert done.failed
+    assert not done.items
+    assert "spider argument max_pages='abc' is refused" in done.log
