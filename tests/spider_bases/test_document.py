@@ -107,7 +107,7 @@ def test_plain_text_is_a_page_and_other_files_are_none():
         (b"", "text/html", ""),
         (b"   ", "text/html", ""),
         (b"no tags", "text/html", "no tags"),
-        (b"<form><p>all in a form<select><option>no</select>", "text/html", "all in a form"),
+        (b"<form><p>all in a form</form>", "text/html", "all in a form"),
         (b"<p>nul\0byte", "text/html", "nulbyte"),
         ("<p>привет".encode("cp1251"), "text/html; charset=windows-1251", "привет"),
         ("<meta charset=shift_jis><p>羅針盤".encode("shift_jis"), "text/html", "羅針盤"),

@@ -26,7 +26,6 @@ class Crawl:
     items: list[dict]
     stats: dict
     log: str
-    failed: bool
 
     def urls(self) -> list[str]:
         return [item["url"] for item in self.items]
@@ -34,22 +33,34 @@ class Crawl:
 
 def crawl(spider, *seeds, settings=None, **arguments) -> Crawl:
     """Run ``spider`` over ``seeds`` (URLs, or dicts with url and meta) to its end."""
+    done = _run(spider, seeds, settings or {}, arguments)
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    return Crawl([line["item"] for line in lines[:-1]], lines[-1]["stats"], done.stderr)
+
+
+def refused(spider, *seeds, **arguments) -> str:
+    """The log of a crawl that does not start."""
+    done = _run(spider, seeds, {}, arguments)
+    assert done.returncode != 0
+    assert not done.stdout
+    return done.stderr
+
+
+def _run(spider, seeds, settings, arguments):
     order = {
         "spider": spider,
         "seeds": [seed if isinstance(seed, dict) else {"url": seed} for seed in seeds],
-        "settings": {**SETTINGS, **(settings or {})},
+        "settings": {**SETTINGS, **settings},
         "arguments": arguments,
     }
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-W", "error::ResourceWarning", RUNNER],
         input=json.dumps(order),
         capture_output=True,
         text=True,
         check=False,
         cwd=ROOT,
-        timeout=100,
+        timeout=110,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
-    assert done.returncode == 0, done.stderr
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    return Crawl([line["item"] for line in lines[:-1]], lines[-1]["stats"], done.stderr, lines[-1]["failed"])

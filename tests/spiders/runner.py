@@ -37,7 +37,7 @@ def main():
     crawler.signals.connect(lambda item: emit(item=plain(item)), signal=signals.item_scraped, weak=False)
     process.crawl(crawler, **order["arguments"])
     process.start()
-    emit(stats=crawler.stats.get_stats() if crawler.stats else {}, failed=process.bootstrap_failed)
+    emit(stats=crawler.stats.get_stats())
 
 
 main()
