@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 import threading
 import time
 from dataclasses import dataclass
@@ -67,6 +69,9 @@ class _Connection(asyncio.Protocol):
         self._site.arrivals.append(Arrival(target, time.monotonic(), self._number))
         reply = self._site.reply(target) if method in ("GET", "HEAD") else Reply(status=405, body=b"")
         if reply.reset:
+            # Without waiting for what is unsent: the peer sees a reset, and not an end.
+            linger = struct.pack("ii", 1, 0)
+            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
             self.transport.abort()
             return
         status = HTTPStatus(reply.status)

@@ -187,7 +187,7 @@ class Document:
         for script in self.root.iter("script"):
             if script.get("type", "").strip().lower() == "application/ld+json":
                 try:
-                    data = json.loads(script.text or "")
+                    data = _parsed(script.text or "")
                 except (ValueError, RecursionError):
                     continue  # broken JSON-LD is common, and the page is worth keeping without it
                 objects.extend(data if isinstance(data, list) else [data])
@@ -195,6 +195,14 @@ class Document:
 
     def _open_graph(self) -> dict[str, str]:
         return {name: values[0] for name, values in self.meta.items() if name.startswith(_OPEN_GRAPH)}
+
+
+def _parsed(text: str) -> Any:
+    """The JSON in ``text``; halves of surrogate pairs, which no encoding can write, become "?"."""
+    data = json.loads(text)
+    if "\\ud" in text.lower():
+        data = json.loads(json.dumps(data, ensure_ascii=False).encode(errors="replace"))
+    return data
 
 
 def media_type(response: Response) -> str:

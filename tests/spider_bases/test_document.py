@@ -125,9 +125,9 @@ def test_no_body_raises(body, content_type, text):
     assert len(item.content_hash) == 64
 
 
-def test_half_characters_in_json_ld_stay_for_the_storage_to_encode():
-    item = page(b"""<script type="application/ld+json">{"a": "\\ud83d"}</script>""")
-    assert item.metadata["json_ld"] == [{"a": "\ud83d"}]
+def test_half_characters_in_json_ld_are_replaced_and_whole_ones_kept():
+    item = page(b"""<script type="application/ld+json">{"a": "\\ud83d", "\\ud83d\\ude00": 1}</script>""")
+    assert item.metadata["json_ld"] == [{"a": "?", "\U0001f600": 1}]
 
 
 @pytest.mark.parametrize("tag", [b"<div>", b"<b>", b"<table><tr><td>"])

@@ -61,6 +61,6 @@ def _run(spider, seeds, settings, arguments):
         text=True,
         check=False,
         cwd=ROOT,
-        timeout=110,
+        timeout=280,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )

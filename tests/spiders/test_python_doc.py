@@ -67,6 +67,7 @@ def hosts():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_site_stores_exactly_the_pages_of_python_doc_that_links_reach(hosts):
     expected = {host + path for host, part in zip(hosts, PARTS, strict=True) for path in reachable(part)}
     assert len(expected) > 1000
