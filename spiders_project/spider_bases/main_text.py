@@ -9,14 +9,18 @@ long pages are spared it.
 from __future__ import annotations
 
 import copy
+import logging
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import trafilatura
 from lxml import etree
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
+
+# Its remarks on empty pages name no page.
+logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
 
 #: Characters of markup up to which trafilatura is asked; about 100 ms of one core.
 MAX_MARKUP_FOR_TRAFILATURA = 150_000
@@ -77,7 +81,7 @@ def block_text(element: HtmlElement) -> str:
 
 
 def _marked_main(root: HtmlElement) -> HtmlElement | None:
-    mains = [*root.iter("main")] or _role_main(root)
+    mains: Any = [*root.iter("main")] or _role_main(root)
     if mains:
         return mains[0]
     articles = [*root.iter("article")]
