@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 #: A site that did not ask to be crawled gets a small crawl unless the user says otherwise.
 DEFAULT_PAGES = 200
 SAMPLE_PORT = 8137
+SAMPLE_SETTINGS = {
+    # Our own server on loopback, asked by nobody else: both workers may have dozens of requests there.
+    "DOWNLOAD_DELAY": "0",
+    "CONCURRENT_REQUESTS_PER_DOMAIN": "64",
+    # The calendar that never ends is left by the spider's own rule, not by this net behind it.
+    "DEPTH_LIMIT": "100",
+}
 #: What the workers accept as CONTACT; refused here, before anything is built.
 _CONTACT = re.compile(r"https?://\S+|[^@\s]+@[^@\s]+")
 
@@ -79,8 +86,7 @@ def crawl_command(
             pages = pages or DEFAULT_PAGES
         else:
             url = cleanup.enter_context(_sample_site()).url
-            # Our own server on loopback, asked by nobody else: both workers may have dozens of requests there.
-            settings |= {"DOWNLOAD_DELAY": "0", "CONCURRENT_REQUESTS_PER_DOMAIN": "64"}
+            settings |= SAMPLE_SETTINGS
         limits = {"max_pages": pages, "max_depth": depth}
         plan = Plan(
             spider=spider,
