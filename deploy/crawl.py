@@ -10,7 +10,7 @@ from deploy.client import NodeClient
 from deploy.egg import build_egg
 from deploy.errors import CrawlError, DeployError
 from deploy.fanout import fan_out
-from deploy.jobs import Job, cancel, schedule
+from deploy.jobs import Job, cancel, new_jobs, schedule
 from deploy.release import new_version, push, record
 from deploy.seed import push_seeds
 from spiders_project.errors import FrontierError
@@ -85,10 +85,9 @@ def start(plan: Plan, version: str, client: redis.Redis, say: Callable[[str], No
     Raises:
         DeployError: A node took no job, or a seed was refused.
     """
-    started = schedule(plan.nodes, plan.spider, version=version, arguments=plan.arguments, settings=plan.settings)
-    jobs = [Job(node, job, plan.spider, "pending") for node, ids in started.done.items() for job in ids]
+    jobs = new_jobs(plan.nodes, plan.spider)
     try:
-        started.check()
+        schedule(plan.nodes, jobs, version=version, arguments=plan.arguments, settings=plan.settings).check()
         for job in jobs:
             say(f"scheduled {plan.spider} on {job.node}: job {job.id}")
         _seed(plan, client)
