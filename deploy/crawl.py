@@ -58,18 +58,10 @@ def prepare(plan: Plan, root: Path, client: redis.Redis, say: Callable[[str], No
         CrawlError: Workers of this crawl are alive, so that it cannot begin anew.
         EggError, DeployError: The egg cannot be built, or a node does not take it.
     """
-    namespace = plan.spider
-    if any(worker.alive for worker in crawl_status(client, namespace).workers):
-        raise CrawlError(
-            f"workers of {namespace} are alive: wait for their end, or `python -m deploy cancel --spider {plan.spider}`"
-        )
-    if plan.fresh:
-        try:
-            deleted = purge_crawl(client, namespace)
-        except FrontierError as error:
-            raise CrawlError(str(error)) from error
-        if deleted:
-            say(f"forgot the frontier of the last {namespace} crawl ({deleted} keys); --keep-data would keep it")
+    try:
+        _clear(plan, client, say)
+    except FrontierError as error:
+        raise CrawlError(str(error)) from error
     version = new_version(root)
     say(f"building the egg, version {version}")
     egg = build_egg(root)
@@ -77,6 +69,18 @@ def prepare(plan: Plan, root: Path, client: redis.Redis, say: Callable[[str], No
     push(plan.nodes, egg, version).check()
     record(root, plan.nodes[0].project, version, time.time())
     return version
+
+
+def _clear(plan: Plan, client: redis.Redis, say: Callable[[str], None]) -> None:
+    namespace = plan.spider
+    if any(worker.alive for worker in crawl_status(client, namespace).workers):
+        raise CrawlError(
+            f"workers of {namespace} are alive: wait for their end, or `python -m deploy cancel --spider {plan.spider}`"
+        )
+    if plan.fresh:
+        deleted = purge_crawl(client, namespace)
+        if deleted:
+            say(f"forgot the frontier of the last {namespace} crawl ({deleted} keys); --keep-data would keep it")
 
 
 def start(plan: Plan, version: str, client: redis.Redis, say: Callable[[str], None]) -> list[Job]:
