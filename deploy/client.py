@@ -8,7 +8,7 @@ Scrapyd's ``status: ok`` becomes one of our errors, with the node's name in it.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 import requests
 from scrapyd_api import ScrapydAPI
@@ -34,6 +34,8 @@ class NodeSession(Client):  # type: ignore[misc] # python-scrapyd-api ships no t
         super().__init__()
         self.node = node
         auth = get_auth(url=node.url, username=node.username, password=node.password)
+        if urlsplit(node.url).hostname in {"127.0.0.1", "::1", "localhost"}:
+            self.trust_env = False  # HTTP_PROXY, which means nothing on this machine
         # Scrapyd compares UTF-8, requests would send Latin-1.
         self.auth = auth and (auth.username.encode(), auth.password.encode())
 

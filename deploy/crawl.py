@@ -10,7 +10,7 @@ from deploy.client import NodeClient
 from deploy.egg import build_egg
 from deploy.errors import CrawlError, DeployError
 from deploy.fanout import fan_out
-from deploy.jobs import Job, cancel, schedule
+from deploy.jobs import Job, cancel, new_jobs, schedule
 from deploy.release import new_version, push, record
 from deploy.seed import push_seeds
 from spiders_project.errors import FrontierError
@@ -58,18 +58,10 @@ def prepare(plan: Plan, root: Path, client: redis.Redis, say: Callable[[str], No
         CrawlError: Workers of this crawl are alive, so that it cannot begin anew.
         EggError, DeployError: The egg cannot be built, or a node does not take it.
     """
-    namespace = plan.spider
-    if any(worker.alive for worker in crawl_status(client, namespace).workers):
-        raise CrawlError(
-            f"workers of {namespace} are alive: wait for their end, or `python -m deploy cancel --spider {plan.spider}`"
-        )
-    if plan.fresh:
-        try:
-            deleted = purge_crawl(client, namespace)
-        except FrontierError as error:
-            raise CrawlError(str(error)) from error
-        if deleted:
-            say(f"forgot the frontier of the last {namespace} crawl ({deleted} keys); --keep-data would keep it")
+    try:
+        _clear(plan, client, say)
+    except FrontierError as error:
+        raise CrawlError(str(error)) from error
     version = new_version(root)
     say(f"building the egg, version {version}")
     egg = build_egg(root)
@@ -79,16 +71,27 @@ def prepare(plan: Plan, root: Path, client: redis.Redis, say: Callable[[str], No
     return version
 
 
+def _clear(plan: Plan, client: redis.Redis, say: Callable[[str], None]) -> None:
+    namespace = plan.spider
+    if any(worker.alive for worker in crawl_status(client, namespace).workers):
+        raise CrawlError(
+            f"workers of {namespace} are alive: wait for their end, or `python -m deploy cancel --spider {plan.spider}`"
+        )
+    if plan.fresh:
+        deleted = purge_crawl(client, namespace)
+        if deleted:
+            say(f"forgot the frontier of the last {namespace} crawl ({deleted} keys); --keep-data would keep it")
+
+
 def start(plan: Plan, version: str, client: redis.Redis, say: Callable[[str], None]) -> list[Job]:
     """Schedule one job on each node and push the seeds; nothing runs on when anything fails.
 
     Raises:
         DeployError: A node took no job, or a seed was refused.
     """
-    started = schedule(plan.nodes, plan.spider, version=version, arguments=plan.arguments, settings=plan.settings)
-    jobs = [Job(node, job, plan.spider, "pending") for node, ids in started.done.items() for job in ids]
+    jobs = new_jobs(plan.nodes, plan.spider)
     try:
-        started.check()
+        schedule(plan.nodes, jobs, version=version, arguments=plan.arguments, settings=plan.settings).check()
         for job in jobs:
             say(f"scheduled {plan.spider} on {job.node}: job {job.id}")
         _seed(plan, client)

@@ -76,16 +76,20 @@ def parse_pairs(pairs: Iterable[str], what: str) -> dict[str, str]:
     return parsed
 
 
+def new_jobs(nodes: Sequence[Node], spider: str, workers: int = 1) -> list[Job]:
+    """Jobs with ids of our own, so that one whose answer got lost, or was not waited for, can be cancelled."""
+    return [Job(node.name, uuid.uuid4().hex, spider, "pending") for node in nodes for _ in range(workers)]
+
+
 def schedule(
     nodes: Sequence[Node],
-    spider: str,
+    jobs: Sequence[Job],
     *,
     version: str,
     arguments: Mapping[str, str] | None = None,
     settings: Mapping[str, str] | None = None,
-    workers: int = 1,
 ) -> FanOut[list[str]]:
-    """Start ``workers`` jobs of ``spider`` on each node, from ``version``; the job ids by node.
+    """Start ``jobs`` on their nodes from ``version``, with these spider arguments and settings; the ids by node.
 
     Raises:
         UsageError: A spider argument has a name that schedule.json takes for itself.
@@ -96,23 +100,24 @@ def schedule(
 
     def work(node: Node) -> list[str]:
         client = NodeClient(node)
-        scheduled: list[str] = []
-        for _ in range(workers):
-            job = uuid.uuid4().hex
+        started: list[str] = []
+        for job in jobs:
+            if job.node != node.name:
+                continue
             try:
                 client.start(
                     node.project,
-                    spider,
-                    job=job,
+                    job.spider,
+                    job=job.id,
                     version=version,
                     arguments=arguments,
                     settings=settings or {},
                 )
             except NodeError as error:
-                started = f" (started before: {', '.join(scheduled)})" if scheduled else ""
-                raise type(error)(f"{error} [job {job}]{started}") from error
-            scheduled.append(job)
-        return scheduled
+                before = f" (started before: {', '.join(started)})" if started else ""
+                raise type(error)(f"{error} [job {job.id}]{before}") from error
+            started.append(job.id)
+        return started
 
     return fan_out(nodes, work)
 

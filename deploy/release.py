@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from deploy.client import NodeClient
 from deploy.errors import NodeError, UsageError
 from deploy.fanout import FanOut, fan_out
+from deploy.local.files import make_private, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -77,8 +78,9 @@ def where_landed(nodes: Sequence[Node], version: str) -> list[str]:
 def record(root: Path, project: str, version: str, now: float) -> None:
     """Remember the last release, so that one with a name without a time is found as the newest."""
     path = root / _RECORD
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps({**_records(root), project: {"version": version, "pushed_at": now}}, indent=2) + "\n")
+    make_private(path.parent)  # the embedded stack keeps its passwords there
+    records = {**_records(root), project: {"version": version, "pushed_at": now}}
+    write_private(path, json.dumps(records, indent=2) + "\n")
 
 
 def newest_version(root: Path, project: str, versions: Iterable[str]) -> str | None:

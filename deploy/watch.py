@@ -15,6 +15,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 
 from deploy.client import NodeClient
+from deploy.errors import ConnectError
 from deploy.fanout import fan_out
 from deploy.output import say
 from spiders_project.errors import FrontierError
@@ -79,6 +80,8 @@ def watch(plan: Plan, jobs: list[Job], client: redis.Redis, *, poll_seconds: flo
             try:
                 status = crawl_status(client, plan.spider)
             except (redis.RedisError, FrontierError) as error:
+                if not alive:
+                    raise ConnectError(f"all workers have ended, and how is not known: {error}") from error
                 show(watched, f"Redis does not answer, waiting: {error}")
                 time.sleep(poll_seconds)
                 continue

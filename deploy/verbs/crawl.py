@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
 from contextlib import ExitStack
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from deploy.crawl import IDLE_SECONDS, Plan, last_words, prepare, start, stop
 from deploy.egg import project_root
-from deploy.environment import read_stack, stack_nodes
+from deploy.environment import STACK_DIRECTORY, read_stack, stack_nodes
 from deploy.errors import CrawlError, UsageError
 from deploy.items import Stored, count_items
 from deploy.local.commands import up
@@ -31,6 +33,13 @@ if TYPE_CHECKING:
 #: A site that did not ask to be crawled gets a small crawl unless the user says otherwise.
 DEFAULT_PAGES = 200
 SAMPLE_PORT = 8137
+SAMPLE_SETTINGS = {
+    # Our own server on loopback, asked by nobody else: both workers may have dozens of requests there.
+    "DOWNLOAD_DELAY": "0",
+    "CONCURRENT_REQUESTS_PER_DOMAIN": "64",
+    # The calendar that never ends is left by the spider's own rule, not by this net behind it.
+    "DEPTH_LIMIT": "100",
+}
 #: What the workers accept as CONTACT; refused here, before anything is built.
 _CONTACT = re.compile(r"https?://\S+|[^@\s]+@[^@\s]+")
 
@@ -65,22 +74,20 @@ def crawl_command(
       python -m deploy crawl
       python -m deploy crawl --url https://example.org/ --pages 500 --depth 4 --contact me@example.org
     """
+    root = project_root()
+    settings = {"MAX_IDLE_TIME_BEFORE_CLOSE": str(IDLE_SECONDS), "LOG_LEVEL": "INFO"}
     if url:
         _check(url)
-    root = project_root()
-    context.invoke(up)
+        settings |= _identity(contact)
+        pages = pages or DEFAULT_PAGES
+    context.invoke(up, directory=Path(os.path.relpath(root / STACK_DIRECTORY)))
     stack = read_stack(root)
     if stack is None:
         raise CrawlError("`python -m deploy up` has started no stack")
     with ExitStack() as cleanup:
-        settings = {"MAX_IDLE_TIME_BEFORE_CLOSE": str(IDLE_SECONDS), "LOG_LEVEL": "INFO"}
-        if url:
-            settings |= _identity(contact)
-            pages = pages or DEFAULT_PAGES
-        else:
+        if not url:
             url = cleanup.enter_context(_sample_site()).url
-            # Our own server on loopback, asked by nobody else: both workers may have dozens of requests there.
-            settings |= {"DOWNLOAD_DELAY": "0", "CONCURRENT_REQUESTS_PER_DOMAIN": "64"}
+            settings |= SAMPLE_SETTINGS
         limits = {"max_pages": pages, "max_depth": depth}
         plan = Plan(
             spider=spider,

@@ -8,7 +8,7 @@ import click
 
 from deploy.egg import project_root
 from deploy.errors import DeployError, UsageError
-from deploy.jobs import STATES, cancel, choose_version, list_jobs, parse_pairs, schedule
+from deploy.jobs import STATES, cancel, choose_version, list_jobs, new_jobs, parse_pairs, schedule
 from deploy.output import print_json, print_table, say
 from deploy.release import check_version_name
 from deploy.verbs import chosen_nodes, json_option, target_option
@@ -46,13 +46,12 @@ def schedule_command(
     if version is None:
         version = choose_version(project_root(), nodes)
     check_version_name(version)
-    started = schedule(
-        nodes, spider, version=version, arguments=spider_arguments, settings=job_settings, workers=workers
-    )
+    jobs = new_jobs(nodes, spider, workers)
+    started = schedule(nodes, jobs, version=version, arguments=spider_arguments, settings=job_settings)
     if as_json:
         print_json({"version": version, "jobs": started.done})
     else:
-        rows = [(node, job, version) for node, jobs in started.done.items() for job in jobs]
+        rows = [(node, job, version) for node, ids in started.done.items() for job in ids]
         print_table(("node", "job", "version"), rows)
     started.check()
 

@@ -18,13 +18,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import BinaryIO
 
+    from spiders_project.seeds.writer import Kind
+
 
 @click.command("seed")
 @click.argument("spider")
 @click.argument("urls", nargs=-1, metavar="[URL|-]...")
 @click.option("--file", "file", type=click.File("rb"), help="One seed a line, URL or JSON object.")
 @click.option("--key", help="The Redis key; default SPIDER:start_urls.")
-def seed_command(spider: str, urls: tuple[str, ...], file: BinaryIO | None, key: str | None) -> None:
+@click.option(
+    "--as", "kind", type=click.Choice(["list", "set", "zset"]), help="Type of the key; default: its own, or list."
+)
+def seed_command(
+    *, spider: str, urls: tuple[str, ...], file: BinaryIO | None, key: str | None, kind: Kind | None
+) -> None:
     """Push seeds of SPIDER to Redis (REDIS_URL, or the embedded stack); `-` reads them from stdin.
 
     A seed is a URL or a JSON object (docs/spiders.md); lines that begin with # are comments. What is no seed
@@ -44,7 +51,7 @@ def seed_command(spider: str, urls: tuple[str, ...], file: BinaryIO | None, key:
     client = redis_client(redis_url(project_root()))
     key = key or f"{spider}:start_urls"
     try:
-        report = push_seeds(client, key, entries)
+        report = push_seeds(client, key, entries, kind)
     finally:
         client.close()
     for refusal in report.refused:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from deploy.cli import cli, main
+from tests.deploy.conftest import ROOT
 
 
 def call(capsys, *args: str) -> tuple[int, str, str]:
@@ -54,3 +57,9 @@ def test_outside_a_project_is_wrong_use(capsys, monkeypatch, tmp_path):
     code, _, err = call(capsys, "targets")
     assert code == 2
     assert "no scrapy.cfg" in err
+
+
+def test_the_documentation_names_every_verb_and_no_other():
+    text = (ROOT / "docs/cli.md").read_text()
+    table = text[text.index("| verb |") : text.index("Every verb has")]
+    assert set(re.findall(r"`(\w+)`", table.replace("`make crawl`", ""))) == set(cli.commands)

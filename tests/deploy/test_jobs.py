@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deploy.errors import DeployError, NodeError, UsageError
-from deploy.jobs import Job, cancel, parse_pairs, schedule
+from deploy.jobs import Job, cancel, new_jobs, parse_pairs, schedule
 from tests.deploy.fake_node import fake_node
 
 
@@ -74,9 +74,13 @@ def test_pairs_keep_what_stands_behind_the_first_equals_sign():
 def test_jobs_that_were_started_before_a_node_failed_are_named():
     answers = [(200, {"status": "ok", "jobid": "x"}), (200, {"status": "error", "message": "full"})]
     with fake_node({"/schedule.json": lambda: answers.pop(0)}) as fake:
-        result = schedule([fake.node("n1")], "s", version="v", workers=3)
+        nodes = [fake.node("n1")]
+        jobs = new_jobs(nodes, "s", workers=3)
+        result = schedule(nodes, jobs, version="v")
     error = result.failed["n1"]
     assert isinstance(error, NodeError)
-    first = fake.bodies[0].decode().partition("jobid=")[2].partition("&")[0]
+    first = jobs[0].id
+    assert f"jobid={first}" in fake.bodies[0].decode()
+    assert len(fake.bodies) == 2, "after a failure nothing more is started on that node"
     assert "full" in str(error)
     assert f"started before: {first}" in str(error)

@@ -18,6 +18,7 @@ from deploy.egg import build_egg
 from deploy.environment import stack_nodes
 from deploy.errors import NodeError
 from deploy.jobs import cancel, list_jobs
+from deploy.release import push
 from tests.deploy.conftest import ROOT, copy_checkout
 
 if TYPE_CHECKING:
@@ -79,8 +80,7 @@ def nodes(stack) -> Iterator[tuple[Node, ...]]:
 @pytest.fixture
 def released(nodes, egg) -> tuple[Node, ...]:
     """``nodes`` with version ``v1`` of the egg on them."""
-    for node in nodes:
-        NodeClient(node).add_version(node.project, "v1", egg)
+    push(nodes, egg, "v1").check()
     return nodes
 
 

@@ -10,6 +10,7 @@ from scrapyd_api import ScrapydAPI
 from deploy.client import NodeClient
 from deploy.environment import stack_nodes
 from deploy.sample_site import expected_pages, serve
+from deploy.verbs.crawl import SAMPLE_SETTINGS
 from spiders_project.frontier.inspect import crawl_status
 from spiders_project.frontier.purge import purge_crawl
 from tests.deploy.conftest import eventually
@@ -17,7 +18,7 @@ from tests.deploy.doors.conftest import PROJECT, run
 
 pytestmark = pytest.mark.slow
 #: Of the jobs alone: the sample site is the test's own.
-SETTINGS = {"DOWNLOAD_DELAY": "0", "CONCURRENT_REQUESTS_PER_DOMAIN": "16", "MAX_IDLE_TIME_BEFORE_CLOSE": "5"}
+SETTINGS = {**SAMPLE_SETTINGS, "MAX_IDLE_TIME_BEFORE_CLOSE": "5"}
 
 
 def test_two_workers_crawl_what_redis_cli_seeds_while_a_release_goes_on(at_the_door, stack):

@@ -10,7 +10,6 @@ import redis
 from pymongo import MongoClient
 
 from deploy.client import NodeClient
-from deploy.environment import stack_nodes
 from deploy.sample_site import expected_entries, expected_products, serve
 from spiders_project.frontier.inspect import crawl_status
 from spiders_project.frontier.purge import purge_crawl
