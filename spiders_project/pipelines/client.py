@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from pymongo import AsyncMongoClient, ReadPreference, WriteConcern
-from pymongo.errors import ConfigurationError, InvalidURI, OperationFailure, PyMongoError
+from pymongo.errors import InvalidURI, OperationFailure, PyMongoError
 
 from spiders_project.errors import StorageError
 from spiders_project.pipelines.encoder import CODEC
@@ -35,10 +36,16 @@ def connect(options: StorageOptions) -> AsyncMongoClient[dict[str, Any]]:
     given = options.uri.lower()
     defaults: dict[str, Any] = {name: value for name, value in TIMEOUTS.items() if name.lower() not in given}
     try:
-        return AsyncMongoClient(options.uri, tz_aware=True, appname="spiders_project", **defaults)
-    except (InvalidURI, ConfigurationError, ValueError, TypeError) as error:
+        if not options.uri.startswith(("mongodb://", "mongodb+srv://")):
+            raise InvalidURI("it does not begin with mongodb://")
+        with warnings.catch_warnings():
+            # The driver warns of options that it does not know, and goes on without them.
+            warnings.simplefilter("error", UserWarning)
+            return AsyncMongoClient(options.uri, tz_aware=True, appname="spiders_project", **defaults)
+    except (PyMongoError, ValueError, TypeError, OSError, UserWarning) as error:
         # The driver's text may quote the part of the URI that holds the password.
-        why = type(error).__name__ if "@" in options.uri else str(error)
+        quotable = isinstance(error, OSError | UserWarning) or "@" not in options.uri
+        why = str(error) if quotable else type(error).__name__
         raise StorageError(
             f"MONGO_URI is not usable ({why}). It has the form"
             " mongodb://[user:password@]host[:port][/database][?options]; characters of a password outside"

@@ -3,7 +3,7 @@
 ``item_id``     the ``_id`` of the document that changed
 ``changed_at``  when the change was seen
 ``spider``      which spider saw it, and ``request_id`` by which request
-``fields``      for each field that changed ``{"before": …, "after": …}``; where it was missing, that side is too
+``fields``      for each field that changed ``{"before": …, "after": …}``; one side where it is new or gone
 
 A record is written before the change itself, under an ``_id`` made of document and request: a crash between
 the two, or a redelivered request, writes the same record again instead of another one.
