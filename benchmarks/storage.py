@@ -146,8 +146,7 @@ class Site(asyncio.Protocol):
         for request in data.split(b"\r\n\r\n")[:-1]:
             body = PAGES["list" if request.startswith(b"GET /list") else "page"]
             self.transport.write(
-                b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%b"
-                % (len(body), body)
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
             )
 
 
@@ -226,9 +225,7 @@ class Bench:
 
 def main() -> None:
     """Parse the command line, and run."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb")
     verbs.add_parser("site")
     one = verbs.add_parser("worker")

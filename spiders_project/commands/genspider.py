@@ -18,9 +18,7 @@ class Command(genspider.Command):
         own = TEMPLATES / f"{template}.tmpl"
         return own if own.exists() else super()._find_template(template)
 
-    def _generate_template_variables(
-        self, module: str, name: str, url: str, template_name: str
-    ) -> dict[str, Any]:
+    def _generate_template_variables(self, module: str, name: str, url: str, template_name: str) -> dict[str, Any]:
         variables = super()._generate_template_variables(module, name, url, template_name)
         # Scrapy takes the port for a part of the domain, and then ignores such an entry of allowed_domains.
         return {**variables, "domain": urlsplit(url).hostname or variables["domain"]}

@@ -42,9 +42,7 @@ def replica_set(server_directory):
         config = {
             "_id": "rs",
             "settings": {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 200},
-            "members": [
-                {"_id": number, "host": f"127.0.0.1:{member.port}"} for number, member in enumerate(members)
-            ],
+            "members": [{"_id": number, "host": f"127.0.0.1:{member.port}"} for number, member in enumerate(members)],
         }
         with MongoClient("127.0.0.1", members[0].port, directConnection=True) as client:
             client.admin.command("replSetInitiate", config)

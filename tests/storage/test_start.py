@@ -34,9 +34,7 @@ def refused(crawl, numbers):
 @pytest.fixture
 def reader(mongo_client, mongo_db):
     """The name of a user who may only read."""
-    mongo_client.admin.command(
-        "createUser", mongo_db.name, pwd=SECRET, roles=[{"role": "read", "db": mongo_db.name}]
-    )
+    mongo_client.admin.command("createUser", mongo_db.name, pwd=SECRET, roles=[{"role": "read", "db": mongo_db.name}])
     yield mongo_db.name
     mongo_client.admin.command("dropUser", mongo_db.name)
 
