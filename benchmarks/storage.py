@@ -200,10 +200,8 @@ class Bench:
             for name in ("without", "with"):
                 figures = self.run("page", pages, *(["--storage"] if name == "with" else []))
                 runs[name].append(figures)
-                print(
-                    f"round {number + 1}: {name:7} storage {figures['pages'] / figures['seconds']:7.0f} pages/s"
-                    f"   {figures['cpu'] / figures['pages'] * 1e3:.3f} CPU ms a page"
-                )
+                speed, cpu = figures["pages"] / figures["seconds"], figures["cpu"] / figures["pages"]
+                print(f"{number + 1}: {name:7} storage {speed:7.0f} pages/s {cpu * 1e3:.3f} CPU ms a page")
         rate = {name: median(one["pages"] / one["seconds"] for one in runs[name]) for name in runs}
         cpu = {name: min(one["cpu"] / one["pages"] for one in runs[name]) for name in runs}
         print(
@@ -218,7 +216,11 @@ class Bench:
             for storage in ([], ["--storage"]):
                 runs = [self.run("list", pages, *flags, *storage) for _ in range(rounds)]
                 rate = median(one["items"] / one["seconds"] for one in runs)
-                print(f"100 items a page, {title}, {'with' if storage else 'without'} storage: {rate:.0f} items/s")
+                cpu = min(one["cpu"] / one["items"] for one in runs)
+                print(
+                    f"100 items a page, {title}, {'with' if storage else 'without'} storage:"
+                    f" {rate:.0f} items/s, {cpu * 1e6:.0f} CPU µs an item ({1 / cpu:.0f} a CPU second)"
+                )
 
 
 def main() -> None:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pymongo import AsyncMongoClient, ReadPreference, WriteConcern
-from pymongo.errors import ConfigurationError, InvalidURI, OperationFailure, PyMongoError
+from pymongo import AsyncMongoClient, MongoClient, ReadPreference, WriteConcern
+from pymongo.errors import InvalidURI, OperationFailure, PyMongoError
 
 from spiders_project.errors import StorageError
 from spiders_project.pipelines.encoder import CODEC
 from spiders_project.pipelines.failures import AUTHENTICATION_FAILED, UNAUTHORIZED, explain, is_passing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from pymongo.asynchronous.database import AsyncDatabase
+    from pymongo.database import Database
 
     from spiders_project.pipelines.options import StorageOptions
     from spiders_project.pipelines.patience import Patience
+
+Client = TypeVar("Client")
 
 #: Milliseconds after which the driver gives up a call, so that an outage is seen; we try again for ever.
 TIMEOUTS = {"serverSelectionTimeoutMS": 5_000, "connectTimeoutMS": 5_000, "socketTimeoutMS": 60_000}
@@ -29,16 +36,37 @@ def connect(options: StorageOptions) -> AsyncMongoClient[dict[str, Any]]:
     Raises:
         StorageError: The URI is malformed, or asks for something that the driver cannot do.
     """
+    return _client(AsyncMongoClient, options)
+
+
+@contextmanager
+def blocking_database(options: StorageOptions) -> Iterator[Database[dict[str, Any]]]:
+    """The database of the items, for commands that have nothing else to do.
+
+    Raises:
+        StorageError: The URI is malformed, or asks for something that the driver cannot do.
+    """
+    with _client(MongoClient, options) as client:
+        yield client.get_database(options.database, codec_options=CODEC)
+
+
+def _client(kind: Callable[..., Client], options: StorageOptions) -> Client:
     # At DEBUG the driver logs every command, with the documents.
     if logging.getLogger("pymongo").level == logging.NOTSET:
         logging.getLogger("pymongo").setLevel(logging.INFO)
     given = options.uri.lower()
     defaults: dict[str, Any] = {name: value for name, value in TIMEOUTS.items() if name.lower() not in given}
     try:
-        return AsyncMongoClient(options.uri, tz_aware=True, appname="spiders_project", **defaults)
-    except (InvalidURI, ConfigurationError, ValueError, TypeError) as error:
+        if not options.uri.startswith(("mongodb://", "mongodb+srv://")):
+            raise InvalidURI("it does not begin with mongodb://")
+        with warnings.catch_warnings():
+            # The driver warns of options that it does not know, and goes on without them.
+            warnings.simplefilter("error", UserWarning)
+            return kind(options.uri, tz_aware=True, appname="spiders_project", **defaults)
+    except (PyMongoError, ValueError, TypeError, OSError, UserWarning) as error:
         # The driver's text may quote the part of the URI that holds the password.
-        why = type(error).__name__ if "@" in options.uri else str(error)
+        quotable = isinstance(error, OSError | UserWarning) or "@" not in options.uri
+        why = str(error) if quotable else type(error).__name__
         raise StorageError(
             f"MONGO_URI is not usable ({why}). It has the form"
             " mongodb://[user:password@]host[:port][/database][?options]; characters of a password outside"
@@ -46,9 +74,7 @@ def connect(options: StorageOptions) -> AsyncMongoClient[dict[str, Any]]:
         ) from None
 
 
-def database(
-    client: AsyncMongoClient[dict[str, Any]], options: StorageOptions
-) -> AsyncDatabase[dict[str, Any]]:
+def database(client: AsyncMongoClient[dict[str, Any]], options: StorageOptions) -> AsyncDatabase[dict[str, Any]]:
     """The database of the items: reading from the primary, acknowledged from the journal."""
     return client.get_database(
         options.database,

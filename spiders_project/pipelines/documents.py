@@ -3,6 +3,7 @@
 ``spider``        the spider that last changed the document
 ``first_seen``    when it was first stored
 ``last_seen``     when it was last scraped
+``changed_at``    when it was first seen as it is now
 ``fetch_count``   by how many requests it was scraped; a redelivered request counts once
 ``content_hash``  of the fields that matter
 ``request_ids``   the last requests that were counted
@@ -31,10 +32,20 @@ if TYPE_CHECKING:
 
 #: Names that are ours. An item's field of such a name gets an underscore behind it, so that nothing is lost.
 OURS = frozenset(
-    ("_id", "spider", "first_seen", "last_seen", "fetch_count", "content_hash", "request_ids", "revision")
+    (
+        "_id",
+        "spider",
+        "first_seen",
+        "last_seen",
+        "changed_at",
+        "fetch_count",
+        "content_hash",
+        "request_ids",
+        "revision",
+    )
 )
 #: What must be known of a stored document to write its next revision.
-STATE = dict.fromkeys(OURS - {"spider"}, 1)
+STATE = dict.fromkeys(OURS - {"spider", "changed_at"}, 1)
 #: How many requests a document remembers. A redelivery comes within minutes, so a few would do.
 REMEMBERED_REQUESTS = 32
 #: MongoDB's limit is 16 MiB for the whole document; the rest is for our own fields.
@@ -84,14 +95,17 @@ class Draft(Entry):
         self.content_hash = later.content_hash
         self.seen_at = later.seen_at
         # The latest request comes last, so that it is the one of the latest version.
-        self.request_ids = [
-            one for one in self.request_ids if one not in later.request_ids
-        ] + later.request_ids
+        self.request_ids = [one for one in self.request_ids if one not in later.request_ids] + later.request_ids
 
 
 def own_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The item's fields under names that are not ours."""
     return {f"{name}_" if name in OURS else name: value for name, value in fields.items()}
+
+
+def item_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``own_fields`` was given: the item's fields under the item's names."""
+    return {name[:-1] if name[:-1] in OURS else name: value for name, value in document.items() if name not in OURS}
 
 
 def whole(draft: Draft, ours: Mapping[str, Any]) -> RawBSONDocument:
@@ -121,6 +135,7 @@ def write_of(draft: Draft, stored: Mapping[str, Any] | None) -> Write:
                     "spider": draft.spider,
                     "first_seen": draft.seen_at,
                     "last_seen": draft.seen_at,
+                    "changed_at": draft.seen_at,
                     "fetch_count": len(draft.request_ids),
                     "content_hash": draft.content_hash,
                     "request_ids": draft.request_ids[-REMEMBERED_REQUESTS:],
@@ -142,6 +157,7 @@ def write_of(draft: Draft, stored: Mapping[str, Any] | None) -> Write:
     ours = {
         "spider": draft.spider,
         "first_seen": stored["first_seen"],
+        "changed_at": draft.seen_at,
         "content_hash": draft.content_hash,
         **touched,
     }

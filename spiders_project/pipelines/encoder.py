@@ -88,14 +88,10 @@ def _find_converter(kind: type) -> Callable[[Any, int], Any]:
         return lambda value, depth: _encode(value.value, depth)
     if dataclasses.is_dataclass(kind):
         names = tuple(field.name for field in dataclasses.fields(kind))
-        return lambda value, depth: _pairs(
-            ((n, getattr(value, n)) for n in names if hasattr(value, n)), depth
-        )
+        return lambda value, depth: _pairs(((n, getattr(value, n)) for n in names if hasattr(value, n)), depth)
     if attrs.has(kind):
         names = tuple(field.name for field in attrs.fields(kind))
-        return lambda value, depth: _pairs(
-            ((n, getattr(value, n)) for n in names if hasattr(value, n)), depth
-        )
+        return lambda value, depth: _pairs(((n, getattr(value, n)) for n in names if hasattr(value, n)), depth)
     return next((convert for base, convert in _BY_BASE if issubclass(kind, base)), _refuse)
 
 
@@ -192,9 +188,7 @@ def _set(values: Any, depth: int) -> list[Any]:
 
 
 def _sort_key(value: Any) -> Any:
-    sortable = isinstance(value, str | bytes | datetime) or (
-        isinstance(value, int | float) and not math.isnan(value)
-    )
+    sortable = isinstance(value, str | bytes | datetime) or (isinstance(value, int | float) and not math.isnan(value))
     return (0, value) if sortable else (1, repr(value))
 
 

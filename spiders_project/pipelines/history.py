@@ -3,7 +3,7 @@
 ``item_id``     the ``_id`` of the document that changed
 ``changed_at``  when the change was seen
 ``spider``      which spider saw it, and ``request_id`` by which request
-``fields``      for each field that changed ``{"before": …, "after": …}``; where it was missing, that side is too
+``fields``      for each field that changed ``{"before": …, "after": …}``; one side where it is new or gone
 
 A record is written before the change itself, under an ``_id`` made of document and request: a crash between
 the two, or a redelivered request, writes the same record again instead of another one.
@@ -64,9 +64,7 @@ class HistoryWriter:
                 lambda _error: True,
             )
 
-    def _changes(
-        self, draft: Draft, document: Mapping[str, Any] | None
-    ) -> tuple[list[dict[str, Any]], list[str]]:
+    def _changes(self, draft: Draft, document: Mapping[str, Any] | None) -> tuple[list[dict[str, Any]], list[str]]:
         """The records of one document, and the ids of records that a lost race may have left behind."""
         known = set(document["request_ids"]) if document else set()
         before = document and self._own(document)
@@ -113,8 +111,6 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str,
         or (before[name] != after[name] and digest(before[name]) != digest(after[name]))
     ]
     return {
-        name: {
-            side: fields[name] for side, fields in (("before", before), ("after", after)) if name in fields
-        }
+        name: {side: fields[name] for side, fields in (("before", before), ("after", after)) if name in fields}
         for name in changed
     }

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from spiders_project.pipelines.shape import Shape
 
 _ID_BYTES = 16
-_canonical = json.JSONEncoder(
-    sort_keys=True, default=repr, separators=(",", ":"), check_circular=False
-).encode
+_canonical = json.JSONEncoder(sort_keys=True, default=repr, separators=(",", ":"), check_circular=False).encode
 
 
 def digest(value: Any) -> str:

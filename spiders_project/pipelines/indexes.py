@@ -28,9 +28,7 @@ def index_model(declared: IndexModel | str | tuple[str, ...]) -> IndexModel:
     if isinstance(declared, IndexModel):
         return declared
     names = (declared,) if isinstance(declared, str) else declared
-    return IndexModel(
-        [(name.removeprefix("-"), DESCENDING if name.startswith("-") else ASCENDING) for name in names]
-    )
+    return IndexModel([(name.removeprefix("-"), DESCENDING if name.startswith("-") else ASCENDING) for name in names])
 
 
 async def ensure_indexes(
@@ -52,9 +50,7 @@ async def ensure_indexes(
             )
 
 
-async def _problem(
-    collection: AsyncCollection[dict[str, Any]], model: IndexModel, patience: Patience
-) -> str | None:
+async def _problem(collection: AsyncCollection[dict[str, Any]], model: IndexModel, patience: Patience) -> str | None:
     try:
         await patience(f"index {collection.name}", lambda: collection.create_indexes([model]))
     except PyMongoError as error:

@@ -11,13 +11,12 @@ from scrapy.utils.asyncio import is_asyncio_available
 from spiders_project.delivery import current_origin
 from spiders_project.errors import StorageError
 from spiders_project.pipelines.reasons import Rejection
+from spiders_project.pipelines.startup import interruptible
 from spiders_project.pipelines.storage import storage_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
-
-    from spiders_project.pipelines.storage import Storage
 
 logger = logging.getLogger(__name__)
 
@@ -28,8 +27,9 @@ FINISH_REASON = "storage_error"
 class MongoPipeline:
     """Stores every item in MongoDB; the last of the pipelines."""
 
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._storage = storage_of(crawler)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -38,7 +38,7 @@ class MongoPipeline:
         Raises:
             ConfigError: One is malformed.
         """
-        return cls(storage_of(crawler))
+        return cls(crawler)
 
     async def open_spider(self) -> None:
         """Wait for MongoDB.
@@ -58,7 +58,7 @@ class MongoPipeline:
                 "Items are stored through asyncio: set TWISTED_REACTOR ="
                 " 'twisted.internet.asyncioreactor.AsyncioSelectorReactor' (Scrapy's default)."
             )
-        await self._storage.open()
+        await interruptible(self._crawler, self._storage.open())
 
     async def process_item(self, item: Any) -> Any:
         """Buffer an item, and give it on as it came.

@@ -31,6 +31,7 @@ class Shape:
     """How the items of one class, from one spider, are stored."""
 
     name: str
+    path: str
     collection: str
     key_fields: tuple[str, ...] = ()
     volatile_fields: frozenset[str] = frozenset()
@@ -55,16 +56,22 @@ def shape_of(kind: type[Any], spider: str, item_keys: Mapping[str, tuple[str, ..
     """
     keys = look_up(item_keys, kind, spider)
     if kind is dict:
-        return Shape(f"{spider}:dict", DICT_COLLECTION, keys or ())
+        return Shape(f"{spider}:dict", class_path(kind), DICT_COLLECTION, keys or ())
     if keys is None:
         keys = getattr(kind, "key_fields", ())
     return Shape(
         name=kind.__name__,
+        path=class_path(kind),
         collection=getattr(kind, "collection", None) or plural(kind.__name__),
         key_fields=tuple(keys),
         volatile_fields=frozenset(getattr(kind, "volatile_fields", ())),
         indexes=tuple(index_model(one) for one in getattr(kind, "indexes", ())),
     )
+
+
+def class_path(kind: type[Any]) -> str:
+    """What ``_rejected`` calls an item's class."""
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def look_up(table: Mapping[str, T], kind: type[Any], spider: str) -> T | None:

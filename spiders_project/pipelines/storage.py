@@ -17,7 +17,7 @@ from spiders_project import items
 from spiders_project.errors import RejectedItem
 from spiders_project.pipelines.buffer import Batcher, Room
 from spiders_project.pipelines.client import connect, database, wait_until_usable
-from spiders_project.pipelines.documents import MAX_BYTES, Draft, own_fields
+from spiders_project.pipelines.documents import MAX_BYTES, Draft, item_fields, own_fields
 from spiders_project.pipelines.encoder import CODEC, EncodeError, decode, encode
 from spiders_project.pipelines.history import HistoryWriter
 from spiders_project.pipelines.identity import content_hash, digest, item_id
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from pymongo import AsyncMongoClient
+    from pymongo.asynchronous.collection import AsyncCollection
     from pymongo.asynchronous.database import AsyncDatabase
     from scrapy.crawler import Crawler
 
@@ -87,6 +88,15 @@ class Storage:
         for kind in self._kinds:
             self._shape(kind)
 
+    def collection(self, name: str) -> AsyncCollection[dict[str, Any]]:
+        """A collection of the open storage, as the storage itself uses it."""
+        assert self._db is not None
+        return self._db[name]
+
+    async def drain(self) -> None:
+        """Return when all that was taken so far is stored or set aside."""
+        await asyncio.gather(*(one.drain() for one in self._batchers()))
+
     async def close(self) -> int:
         """Store what is left; give the number of items for which MongoDB did not come back in time."""
         lost = 0
@@ -112,8 +122,8 @@ class Storage:
             self._index(shape)
         return shape
 
-    def draft(self, item: Any, origin: Origin | None) -> Draft:
-        """Encode an item.
+    def draft(self, item: Any, origin: Origin | None, known_id: str | None = None) -> Draft:
+        """Encode an item; ``known_id`` is the ``_id`` of a replayed one, where it has no key of its own.
 
         Raises:
             Rejection: It cannot be stored.
@@ -126,7 +136,7 @@ class Storage:
         if not isinstance(fields, dict):
             raise Rejection("no-item", f"a {type(item).__name__} is no item")
         try:
-            key = item_id(fields, shape, origin)
+            key = known_id if known_id and not shape.key_fields else item_id(fields, shape, origin)
         except RejectedItem as error:
             raise Rejection("key", str(error)) from None
         try:
@@ -134,9 +144,7 @@ class Storage:
         except (BSONError, OverflowError, UnicodeError) as error:
             raise Rejection("unencodable", str(error)) from None
         if len(raw) > MAX_BYTES:
-            raise Rejection(
-                "too-large", f"{len(raw)} bytes as BSON; MongoDB's limit is 16 MiB (16777216)", len(raw)
-            )
+            raise Rejection("too-large", f"{len(raw)} bytes as BSON; MongoDB's limit is 16 MiB (16777216)", len(raw))
         return Draft(
             id=key,
             raw=raw,
@@ -146,13 +154,13 @@ class Storage:
             seen_at=_now(),
         )
 
-    async def put(self, item: Any, origin: Origin | None) -> None:
+    async def put(self, item: Any, origin: Origin | None, known_id: str | None = None) -> None:
         """Take an item; returns once it is buffered, later when the buffer is full.
 
         Raises:
             Rejection: It cannot be stored; the caller decides what becomes of it.
         """
-        draft = self.draft(item, origin)
+        draft = self.draft(item, origin, known_id)
         await self._enter(draft, origin)
         self._batcher(self.shape(item)).add(draft)
 
@@ -179,8 +187,8 @@ class Storage:
         return rejected(
             reject_id=digest([shape.name, place]),
             item=item,
-            item_class=f"{type(item).__module__}.{type(item).__qualname__}",
-            item_id=None,
+            item_class=shape.path,
+            item_id=_id_or_none(item, shape, origin),
             spider=self.spider,
             code=rejection.code,
             reason=rejection.reason,
@@ -245,8 +253,8 @@ class Storage:
         )
         return rejected(
             reject_id=digest([shape.name, draft.id]),
-            item=decode(draft.raw),
-            item_class=shape.name,
+            item=item_fields(decode(draft.raw)),
+            item_class=shape.path,
             item_id=draft.id,
             spider=draft.spider,
             code=refusal.code,
@@ -254,6 +262,13 @@ class Storage:
             request_id=draft.request_ids[-1],
             rejected_at=draft.seen_at,
         )
+
+
+def _id_or_none(item: Any, shape: Shape, origin: Origin | None) -> str | None:
+    try:
+        return item_id(encode(item), shape, origin)
+    except (RejectedItem, AttributeError):
+        return None
 
 
 def _now() -> datetime:

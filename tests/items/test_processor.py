@@ -35,9 +35,7 @@ def run(crawler, *items):
     processor = DeliveringItemProcessor(pipeline, crawler=crawler)
 
     async def process():
-        return await asyncio.gather(
-            *(processor.process_item_async(item) for item in items), return_exceptions=True
-        )
+        return await asyncio.gather(*(processor.process_item_async(item) for item in items), return_exceptions=True)
 
     asyncio.run(process())
     assert current_origin.get() is None

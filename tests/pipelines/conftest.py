@@ -30,9 +30,7 @@ def opened(mongo_uri, mongo_db, stats):
     @asynccontextmanager
     async def opened(spider="books", **options):
         options = {"uri": mongo_uri, "database": mongo_db.name, "flush_seconds": 0.05} | options
-        storage = Storage(
-            StorageOptions(**options), spider, lambda name, number: stats.update({name: number})
-        )
+        storage = Storage(StorageOptions(**options), spider, lambda name, number: stats.update({name: number}))
         await storage.open()
         try:
             yield storage

@@ -125,9 +125,7 @@ TABLE = [
     ("Enum key", {Colour.RED: "a"}, {"red": "a"}),
     ("tuple key", {(1, 2): "a"}, {"(1, 2)": "a"}),
 ]
-ROWS = pytest.mark.parametrize(
-    ("value", "expected"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE]
-)
+ROWS = pytest.mark.parametrize(("value", "expected"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
 
 
 @pytest.fixture(scope="module")
@@ -150,9 +148,7 @@ def read_back(mongo_uri):
         client.drop_database("test_encoder")
 
 
-@pytest.mark.parametrize(
-    ("row", "expected"), [(row[0], row[2]) for row in TABLE], ids=[row[0] for row in TABLE]
-)
+@pytest.mark.parametrize(("row", "expected"), [(row[0], row[2]) for row in TABLE], ids=[row[0] for row in TABLE])
 def test_reads_back_from_mongodb(read_back, row, expected):
     assert read_back[row] == expected
     assert isinstance(read_back[row], type(expected))

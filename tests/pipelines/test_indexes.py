@@ -60,7 +60,7 @@ def test_a_conflicting_index_is_reported_and_the_others_are_made(start, mongo_db
     assert "author_1" in mongo_db.books.index_information()
 
 
-def test_what_a_unique_index_refuses_is_set_aside_alone(opened, put, start, mongo_db, settled, stats):
+def test_what_a_unique_index_refuses_is_set_aside_alone(put, start, mongo_db, settled, stats):
     start()
     put(*((Book(str(n), f"title {n % 9}"), settled.origin(str(n))) for n in range(10)))
 

@@ -92,9 +92,7 @@ def test_a_changed_item_replaces_its_fields(put, mongo_db, settled):
     assert book["fetch_count"] == 2
 
 
-def test_a_hundred_keyless_items_of_one_page_are_a_hundred_documents_also_after_a_redelivery(
-    put, mongo_db, settled
-):
+def test_a_hundred_keyless_items_of_one_page_are_a_hundred_documents_also_after_a_redelivery(put, mongo_db, settled):
     for _ in range(2):
         delivery = settled.delivery()
         put(*(({"url": "https://example.com/"}, Origin(delivery, ordinal)) for ordinal in range(100)))

@@ -67,9 +67,7 @@ def test_a_malformed_schema_is_refused_at_start(schema, message):
         Validator({"shop": schema}, "shop")
 
 
-def test_a_refused_item_is_kept_with_its_reason_and_its_request_waits_for_that(
-    opened, mongo_db, settled, stats
-):
+def test_a_refused_item_is_kept_with_its_reason_and_its_request_waits_for_that(opened, mongo_db, settled, stats):
     origin = settled.origin("a")
 
     async def run():

@@ -1,0 +1,120 @@
+"""What ``scrapy items`` reads from MongoDB: by a blocking client, in bounded memory."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from bson import Decimal128
+
+from spiders_project.pipelines.documents import OURS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+    from typing import TextIO
+
+    from pymongo.database import Database
+
+REJECTED = "_rejected"
+HISTORY = "_history"
+
+
+def collections_of(db: Database[dict[str, Any]], spider: str) -> list[str]:
+    """The collections that hold items of ``spider``, or rejected ones."""
+    names = {name.removesuffix(REJECTED) for name in db.list_collection_names() if not name.endswith(HISTORY)}
+    query = {"spider": spider}
+    return sorted(name for name in names if db[name].find_one(query) or db[name + REJECTED].find_one(query))
+
+
+def status(db: Database[dict[str, Any]], spider: str, name: str) -> dict[str, Any]:
+    """The figures of one collection."""
+    totals = {
+        "documents": {"$sum": 1},
+        "first_seen": {"$min": "$first_seen"},
+        "last_seen": {"$max": "$last_seen"},
+        "changed_at": {"$max": "$changed_at"},
+    }
+    match = {"$match": {"spider": spider}}
+    found = next(iter(db[name].aggregate([match, {"$group": {"_id": None, **totals}}])), dict.fromkeys(totals))
+    reasons = db[name + REJECTED].aggregate([match, {"$group": {"_id": "$code", "items": {"$sum": 1}}}])
+    return {
+        "collection": name,
+        "documents": found["documents"] or 0,
+        **{key: found[key] for key in totals if key != "documents"},
+        "rejected": {one["_id"]: one["items"] for one in reasons},
+    }
+
+
+def documents(
+    db: Database[dict[str, Any]], spider: str, name: str, since: datetime | None
+) -> tuple[int, Iterator[dict[str, Any]]]:
+    """How many documents ``spider`` has in a collection, new or changed since a time; and they themselves."""
+    query: dict[str, Any] = {"spider": spider}
+    if since is not None:
+        query["changed_at"] = {"$gte": since}
+    return db[name].count_documents(query), iter(db[name].find(query).batch_size(500))
+
+
+def field_names(db: Database[dict[str, Any]], spider: str, name: str) -> list[str]:
+    """Every field that a document of ``spider`` has: the item's own in alphabetical order, then ours."""
+    pipeline: list[dict[str, Any]] = [
+        {"$match": {"spider": spider}},
+        {"$project": {"fields": {"$map": {"input": {"$objectToArray": "$$ROOT"}, "in": "$$this.k"}}}},
+        {"$unwind": "$fields"},
+        {"$group": {"_id": "$fields"}},
+    ]
+    names = {one["_id"] for one in db[name].aggregate(pipeline, allowDiskUse=True)}
+    return ["_id", *sorted(names - OURS), *sorted((names & OURS) - {"_id"})]
+
+
+def plain(value: Any) -> Any:
+    """A value of a document as JSON has it: times in ISO format, Decimals as strings, bytes in base64."""
+    if value is None or isinstance(value, str | bool | int | float):
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Decimal128):
+        return str(value)
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def as_json(document: Mapping[str, Any]) -> str:
+    """A document as one line."""
+    return json.dumps(plain(document), ensure_ascii=False)
+
+
+class JsonLines:
+    """Writes a document a line."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def write(self, document: Mapping[str, Any]) -> None:
+        """Write one."""
+        self._out.write(as_json(document) + "\n")
+
+
+class Csv:
+    """Writes a document a row; lists and objects are JSON within their cell."""
+
+    def __init__(self, out: TextIO, fields: list[str]) -> None:
+        self._writer = csv.DictWriter(out, fields, lineterminator="\n")
+        self._writer.writeheader()
+
+    def write(self, document: Mapping[str, Any]) -> None:
+        """Write one."""
+        row = {name: plain(value) for name, value in document.items()}
+        self._writer.writerow(
+            {
+                name: json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+                for name, value in row.items()
+            }
+        )
