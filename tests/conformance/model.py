@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HUNGRY_MS, REFUSED_MS, SLACK_MS = 1500, 1000, 20
-RETRY_MS, PAUSED_MS = 50, 1000
+RETRY_MS, PAUSED_MS, YOUNG_MS = 50, 1000, 60_000
 
 
 @dataclass
@@ -243,7 +243,7 @@ class ModelFrontier:
             claims = [claim for claim in answer.claims if claim.request_id in held]
             answer = replace(answer, claims=claims)
         elif said != batch.sequence - 1:
-            answer = Answer(lost=True)
+            answer = Answer(claims=[], dropped=[], lost=True)
         else:
             answer = self._carry_out(batch)
         answer = self._with_news(answer)
@@ -414,7 +414,7 @@ class ModelFrontier:
         slot_id = ""
         if ask.slot:
             store.slots += 1
-            slot_id = f"!{store.slots}"
+            slot_id = f"!{store.now}-{store.slots}"
             store.leases.setdefault(self.worker, {})[slot_id] = Lease(0, host)
             store.beats.setdefault(self.worker, store.now)
             store.active[host] += 1
@@ -432,9 +432,13 @@ class ModelFrontier:
         leases = self.store.leases.get(self.worker, {})
         missing = [id_ for id_ in held if id_ not in leases]
         for id_ in list(leases):
-            if id_ not in held:
+            if id_ not in held and not self._is_young(id_):
                 self._give_back(self.worker, id_)
         return missing
+
+    def _is_young(self, id_: str) -> bool:
+        """Whether this is a slot whose grant may still be on its way."""
+        return id_.startswith("!") and self.store.now - int(id_[1:].split("-")[0]) < YOUNG_MS
 
     async def leave(self) -> None:
         for id_ in list(self.store.leases.get(self.worker, {})):

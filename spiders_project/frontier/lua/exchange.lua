@@ -254,9 +254,9 @@ if call('HLEN', k_requests) == 0 and seeds_waiting() == 0 and call('HLEN', k_loc
     set_state('idle_since', now)
   elseif now - state.idle_since >= max_idle_ms then
     if run.open == 1 then
-      set_run('open', 0)
       call('HSET', k_run, 'state', 'finished', 'ended_at', string.format('%.0f', now),
            'reason', limit_reached() and 'max_pages' or 'finished')
+      set_run('open', 0)
     end
     set_state('ended', state.ended + 1)
     set_state('idle_since', now)
