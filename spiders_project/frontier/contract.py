@@ -26,6 +26,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+#: The highest priority, and minus the lowest: what goes beyond counts as this, so that it sorts exactly in a double.
+MAX_PRIORITY = 2**20 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Put:
@@ -208,7 +211,8 @@ class Answer:
         open: Requests not yet acked, in the whole crawl.
         next_ms: When the next host or delayed request is due, in ms from now; -1 when none waits.
         run: The id of the current run; empty before the first.
-        ended: How many runs have ended in this namespace; a worker closes when it grows after its start.
+        ended: How often the crawl was found empty for ``max_idle_ms``, which ends the run when one is open; a worker
+            closes when it grows after its start.
         lost: The frontier does not know this worker's last batch: it was declared dead, or a replica that lagged
             has taken over. Nothing of this batch was carried out. What the worker has put since its last acks
             may be gone, so whatever it has in hands must not be acked but given back.

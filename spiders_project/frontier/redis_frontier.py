@@ -12,6 +12,7 @@ import msgpack
 from spiders_project.frontier import scripts
 from spiders_project.frontier.connection import translated
 from spiders_project.frontier.contract import (
+    MAX_PRIORITY,
     Ack,
     Answer,
     Ask,
@@ -74,7 +75,8 @@ def packed_terms(terms: Terms) -> bytes:
 def _put(put: Put) -> tuple[bytes, str, int, str, bool, int]:
     # Signed, since Redis's integer sets hold signed 64-bit numbers.
     mark = str(int.from_bytes(put.fingerprint, "big", signed=True)) if put.fingerprint else ""
-    return put.payload, put.host, put.priority, mark, put.force, put.delay_ms
+    priority = max(-MAX_PRIORITY, min(MAX_PRIORITY, put.priority))
+    return put.payload, put.host, priority, mark, put.force, put.delay_ms
 
 
 def _operation(operation: Operation) -> tuple[Any, ...]:  # noqa: PLR0911 - one return a kind

@@ -26,6 +26,20 @@ local k_deliveries, k_dead, k_local = ns .. ':deliveries', ns .. ':dead', ns .. 
 local k_leases, k_workers = ns .. ':leases:' .. worker, ns .. ':workers'
 local k_seen, k_delayed, k_places = ns .. ':seen', ns .. ':delayed', ns .. ':delayed:places'
 
+-- A script that fails half-way keeps what it has written. So the keys that people write to by hand, or by mistake, are
+-- looked at before the first write: with one of the wrong type, the whole script does nothing.
+local function seeds_waiting()
+  if seeds_kind == 'set' then return call('SCARD', seeds_key) end
+  if seeds_kind == 'zset' then return call('ZCARD', seeds_key) end
+  return call('LLEN', seeds_key)
+end
+
+if seeds_key ~= '' then seeds_waiting() end
+for _, key in ipairs({k_requests, k_active, k_deliveries, k_dead, k_local, k_leases, k_places, k_seen}) do
+  call('HLEN', key)
+end
+for _, key in ipairs({k_ready, k_waiting, k_workers, k_delayed}) do call('ZCARD', key) end
+
 -- Numbers that a script may change many times: read once, written once by save().
 local state_fields = {'sequence', 'turn', 'leased', 'ended', 'idle_since'}
 local run_fields = {'pages', 'done', 'discarded', 'errors', 'max_pages', 'open'}
@@ -129,6 +143,14 @@ local function open_run()
   call('HSET', k_run, 'id', run_candidate, 'state', 'open', 'started_at', string.format('%.0f', now))
 end
 
+-- Count requests that are thrown away because the run has its pages; `discarded` is this call's share of them.
+local discarded = 0
+
+local function discard(count)
+  discarded = discarded + count
+  set_run('discarded', run.discarded + count)
+end
+
 local function page_limit() return math.max(run.max_pages, max_pages) end
 
 local function limit_reached()
@@ -208,7 +230,7 @@ end
 local function put_request(put)
   local payload, host, priority, fingerprint, force, delay = unpack(put)
   if limit_reached() then
-    set_run('discarded', run.discarded + 1)
+    discard(1)
     return true
   end
   if fingerprint ~= '' and not seen_add(fingerprint) and not force then return false end
@@ -235,6 +257,10 @@ local function lease_of(id, leases)
   return score, downloading == '1', host
 end
 
+-- Whoever holds a lease must have a heartbeat that can fall silent, or nobody would ever give the lease back: also a
+-- worker that dies before its first heartbeat, or right after it was taken for dead.
+local function enlist() call('ZADD', k_workers, 'NX', string.format('%.0f', now), worker) end
+
 local function free_slot(host)
   if call('HINCRBY', k_active, host, -1) <= 0 then call('HDEL', k_active, host) end
   if not call('ZSCORE', k_ready, host) then offer(host) end
@@ -259,16 +285,20 @@ local function give_back(id, leases)
   return true
 end
 
--- The request leaves the frontier; false when it was not leased to the worker.
-local function finish_request(id)
-  if not end_lease(id, k_leases) then return false end
+-- The request leaves the frontier; its payload, or nil when it was not leased to the worker.
+local function finish_request(id, leases)
+  if not end_lease(id, leases) then return nil end
+  local payload = call('HGET', k_requests, id)
   call('HDEL', k_requests, id)
   call('HDEL', k_deliveries, id)
-  return true
+  set_run('done', run.done + 1)
+  return payload
 end
 
-local function seeds_waiting()
-  if seeds_kind == 'set' then return call('SCARD', seeds_key) end
-  if seeds_kind == 'zset' then return call('ZCARD', seeds_key) end
-  return call('LLEN', seeds_key)
+-- The request becomes a dead letter; nothing happens when it was not leased to the worker.
+local function bury(id, leases, letter)
+  local payload = finish_request(id, leases)
+  if not payload then return end
+  call('HSET', k_dead, id, cmsgpack.pack({letter, payload, string.format('%.0f', now)}))
+  set_run('errors', run.errors + 1)
 end

@@ -13,18 +13,17 @@ local function grant(host, booking, slot, name)
   local slot_id = ''
   if slot then
     slot_id = name
+    enlist()
     call('HSET', k_leases, slot_id, '0 1 ' .. host)
     call('HINCRBY', k_active, host, 1)
   end
   local start = now
-  if limits_of(host) > 0 then
-    if free_at == booking then
-      call('ZREM', k_waiting, host)  -- nobody has booked the host since: the booking moves
-    elseif free_at > now then
-      start = free_at
-    end
-    hold(host, math.floor(start + draw_delay(host)))
+  if booking > 0 and free_at == booking then
+    call('ZREM', k_waiting, host)  -- nobody has booked the host since: the booking moves
+  elseif free_at > now then
+    start = free_at
   end
+  if limits_of(host) > 0 then hold(host, math.floor(start + draw_delay(host))) end
   offer(host)
   return {math.ceil(start - now), true, slot_id}
 end

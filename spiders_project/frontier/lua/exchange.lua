@@ -45,30 +45,22 @@ local function answer(claims, dropped, discarded, lost)
                         call('HGET', k_run, 'id') or '', state.ended, lost})
 end
 
-local function remember_reply(claimed, dropped)
-  call('HSET', k_replies, worker, cmsgpack.pack({ARGV[4], claimed, dropped}))
+local function remember_reply(claimed, dropped, lost)
+  call('HSET', k_replies, worker, cmsgpack.pack({ARGV[4], claimed, dropped, discarded, lost}))
 end
 
 local reply = call('HGET', k_replies, worker)
-local said = reply and cmsgpack.unpack(reply) or {'0', {}, {}}
+local said = reply and cmsgpack.unpack(reply) or {'0', {}, {}, 0, false}
 if said[1] == ARGV[4] then
   -- The reply to this batch was lost on the way: say again what was said, do nothing twice.
-  return answer(claims_of(said[2]), said[3], 0, false)
+  return answer(claims_of(said[2]), said[3], said[4], said[5])
 elseif tonumber(said[1]) ~= tonumber(ARGV[4]) - 1 then
   -- What this worker said last is not known here, so its acks may stand on puts that are gone.
-  remember_reply({}, {})
+  remember_reply({}, {}, true)
   return answer({}, {}, 0, true)
 end
 
 -- ---------------------------------------------------------------- operations
-
-local function bury(id, letter)
-  local payload = call('HGET', k_requests, id)
-  if not finish_request(id) then return end
-  call('HSET', k_dead, id, cmsgpack.pack({letter, payload, string.format('%.0f', now)}))
-  set_run('done', run.done + 1)
-  set_run('errors', run.errors + 1)
-end
 
 local REFUSED_MS = 1000  -- until a refused request is offered again
 
@@ -76,7 +68,8 @@ local REFUSED_MS = 1000  -- until a refused request is offered again
 local function refuse(id, letter, version)
   for _, other in ipairs(call('ZRANGE', k_workers, 0, -1)) do
     local report = call('HGET', ns .. ':reports', other)
-    if report and cjson.decode(report).version ~= version then
+    local other_version = report and cjson.decode(report).version
+    if other_version and other_version ~= version then
       local score, host = end_lease(id, k_leases)
       if score then delay_request(id, score, host, now + REFUSED_MS) end
       return true
@@ -85,28 +78,27 @@ local function refuse(id, letter, version)
   return false
 end
 
-local dropped, discarded_before = {}, run.discarded
+local dropped = {}
 for index, operation in ipairs(operations) do
   local kind, id = operation[1], operation[2]
   if kind == 'p' then
     if not put_request({unpack(operation, 2)}) then dropped[#dropped + 1] = index - 1 end
   elseif kind == 'a' then
-    if finish_request(id) then
-      set_run('done', run.done + 1)
-      set_run('pages', run.pages + operation[3])
-    end
+    if finish_request(id, k_leases) then set_run('pages', run.pages + operation[3]) end
   elseif kind == 'd' then
-    bury(id, operation[3])
+    bury(id, k_leases, operation[3])
   elseif kind == 'l' then
     local score, downloading, host = lease_of(id, k_leases)
-    if downloading then
+    if string.sub(id, 1, 1) == '!' then
+      end_lease(id, k_leases)
+    elseif downloading then
       call('HSET', k_leases, id, score .. ' 0 ' .. host)
       free_slot(host)
     end
   elseif kind == 'g' then
     give_back(id, k_leases)
   elseif kind == 'r' then
-    if not refuse(id, operation[3], operation[4]) then bury(id, operation[3]) end
+    if not refuse(id, operation[3], operation[4]) then bury(id, k_leases, operation[3]) end
   elseif kind == 'w' then
     hold(id, now + operation[3])
   end
@@ -119,31 +111,40 @@ if ARGV[4] == '1' then set_state('idle_since', 0) end
 
 -- ---------------------------------------------------------------- the page limit
 
--- Throw away what is left over, a bounded number each call, once the run has its pages.
+-- Throw away up to `most` requests of `host`'s queue; returns how many.
+local function discard_queue(host, most)
+  local ids = call('ZRANGE', ns .. ':host:' .. host, 0, most - 1)
+  if #ids > 0 then
+    call('HDEL', k_requests, unpack(ids))
+    call('HDEL', k_deliveries, unpack(ids))
+    call('ZREM', ns .. ':host:' .. host, unpack(ids))
+    discard(#ids)
+  end
+  return #ids
+end
+
+-- Throw away what is left over, a bounded number each call, once the run has its pages. Hosts stay booked and paused.
 if limit_reached() then
-  local budget = 1000
+  local budget, empty = 1000, 0
   while budget > 0 do
-    local host = call('ZRANGE', k_ready, 0, 0)[1] or call('ZRANGE', k_waiting, 0, 0)[1]
+    local host = call('ZRANGE', k_ready, 0, 0)[1]
     if not host then break end
-    local ids = call('ZRANGE', ns .. ':host:' .. host, 0, budget - 1)
-    if #ids > 0 then
-      call('HDEL', k_requests, unpack(ids))
-      call('HDEL', k_deliveries, unpack(ids))
-      call('ZREM', ns .. ':host:' .. host, unpack(ids))
-      set_run('discarded', run.discarded + #ids)
-      budget = budget - #ids
-    end
-    if call('EXISTS', ns .. ':host:' .. host) == 0 then
-      call('ZREM', k_ready, host)
-      call('ZREM', k_waiting, host)
-    end
+    budget = budget - discard_queue(host, budget)
+    if call('EXISTS', ns .. ':host:' .. host) == 0 then call('ZREM', k_ready, host) end
+  end
+  while budget > 0 do
+    local host = call('ZRANGE', k_waiting, empty, empty)[1]
+    if not host then break end
+    budget = budget - math.max(1, discard_queue(host, budget))
+    if call('EXISTS', ns .. ':host:' .. host) == 0 then empty = empty + 1 end
   end
   local ids = call('ZRANGE', k_delayed, 0, math.max(0, budget - 1))
   if #ids > 0 then
     call('HDEL', k_requests, unpack(ids))
+    call('HDEL', k_deliveries, unpack(ids))
     call('HDEL', k_places, unpack(ids))
     call('ZREM', k_delayed, unpack(ids))
-    set_run('discarded', run.discarded + #ids)
+    discard(#ids)
   end
   want = 0
 elseif page_limit() > 0 then
@@ -153,7 +154,7 @@ end
 
 -- ---------------------------------------------------------------- claim
 
-if want > 0 then
+if want > 0 or limit_reached() then
   for _, id in ipairs(call('ZRANGEBYSCORE', k_delayed, '-inf', now, 'LIMIT', 0, 200)) do
     local score, host = string.match(call('HGET', k_places, id), '^(%S+) (.*)$')
     call('ZREM', k_delayed, id)
@@ -243,6 +244,7 @@ for pass = 1, 2 do
     end
   end
 end
+if #claimed > 0 then enlist() end
 if #claimed < want then call('ZADD', k_hungry, now, worker) end
 
 -- ---------------------------------------------------------------- the end of the run
@@ -252,9 +254,9 @@ if call('HLEN', k_requests) == 0 and seeds_waiting() == 0 and call('HLEN', k_loc
     set_state('idle_since', now)
   elseif now - state.idle_since >= max_idle_ms then
     if run.open == 1 then
-      set_run('open', 0)
       call('HSET', k_run, 'state', 'finished', 'ended_at', string.format('%.0f', now),
            'reason', limit_reached() and 'max_pages' or 'finished')
+      set_run('open', 0)
     end
     set_state('ended', state.ended + 1)
     set_state('idle_since', now)
@@ -265,5 +267,5 @@ end
 
 save()
 seen_save()
-remember_reply(claimed, dropped)
-return answer(claims_of(claimed), dropped, run.discarded - discarded_before, false)
+remember_reply(claimed, dropped, false)
+return answer(claims_of(claimed), dropped, discarded, false)

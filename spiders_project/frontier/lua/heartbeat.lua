@@ -7,10 +7,15 @@
 
 local MOST = 500  -- requests given back in one call, so that the script stays short
 
+local patience, most_deliveries = tonumber(ARGV[5]), tonumber(ARGV[6])
+
+-- Who was silent itself (Redis stood still, or the network) has no right to judge: the others may be late as well.
+local before = tonumber(call('ZSCORE', k_workers, worker) or '0')
+if now - before > patience * 3 / 4 then patience = 0 end
+
 call('ZADD', k_workers, string.format('%.0f', now), worker)
 call('HSET', ns .. ':reports', worker, ARGV[4])
 
-local patience, most_deliveries = tonumber(ARGV[5]), tonumber(ARGV[6])
 local returned, buried, gone = 0, 0, 0
 
 if patience > 0 then
@@ -23,12 +28,7 @@ if patience > 0 then
       if deliveries >= most_deliveries then
         local letter = cjson.encode({reason = 'deliveries', attempts = deliveries,
                                      error = 'its workers died: ' .. dead .. ' was the last'})
-        local payload = call('HGET', k_requests, id)
-        end_lease(id, leases)
-        call('HDEL', k_requests, id)
-        call('HDEL', k_deliveries, id)
-        if payload then call('HSET', k_dead, id, cmsgpack.pack({letter, payload, string.format('%.0f', now)})) end
-        set_run('errors', run.errors + 1)
+        bury(id, leases, letter)
         buried = buried + 1
       else
         give_back(id, leases)

@@ -1,0 +1,53 @@
+"""``world`` is a crawl, once in memory and once on a real Redis; both must keep every promise."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spiders_project.frontier import scripts
+from tests.conformance.world import ModelWorld, RedisWorld, World, with_test_clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    loop = asyncio.new_event_loop()
+    yield loop
+    loop.close()
+
+
+@pytest.fixture(scope="module")
+def test_clock() -> Iterator[None]:
+    """Scripts that see the clock of the test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scripts, "source", with_test_clock(scripts.source))
+        scripts.sha.cache_clear()
+        yield
+    scripts.sha.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def shared_redis_world(redis_url: str, loop: asyncio.AbstractEventLoop, test_clock: None) -> Iterator[RedisWorld]:
+    world = RedisWorld(redis_url, loop)
+    yield world
+    world.close()
+
+
+@pytest.fixture
+def redis_world(shared_redis_world: RedisWorld) -> RedisWorld:
+    """A crawl on Redis, for what only Redis has."""
+    shared_redis_world.reset()
+    return shared_redis_world
+
+
+@pytest.fixture(params=["model", "redis"])
+def world(request: pytest.FixtureRequest) -> World:
+    if request.param == "model":
+        return ModelWorld()
+    found: RedisWorld = request.getfixturevalue("redis_world")
+    return found
