@@ -116,13 +116,7 @@ class SharedMixin(Spider):
         carried = {name: meta[name] for name in FollowOptions.model_fields if name in meta}
         here, series = shape(response.url), meta.get("series", 0)
         for url, nofollow in document.links:
-            if (
-                nofollow
-                or url in self.known_links
-                or url not in scope
-                or is_binary(url)
-                or not options.admits(url)
-            ):
+            if nofollow or url in self.known_links or url not in scope or is_binary(url) or not options.admits(url):
                 continue
             hops = series + 1 if shape(url) == here else 0
             if hops > MAX_SERIES or is_endless(url):
