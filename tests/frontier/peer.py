@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from hashlib import blake2b
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import redis.asyncio
 
@@ -15,13 +14,20 @@ from spiders_project.frontier.crawl import Crawl
 from spiders_project.frontier.redis_frontier import RedisFrontier
 from spiders_project.keys import Keys
 
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
 Result = TypeVar("Result")
+
+
+def mark_of(url: str) -> bytes:
+    return blake2b(url.encode(), digest_size=8).digest()
 
 
 def put(url: str, **fields: object) -> Put:
     """A put of a request, marked by its URL."""
     host = url.split("/")[2]
-    mark = b"" if fields.get("dont_filter") else blake2b(url.encode(), digest_size=8).digest()
+    mark = b"" if fields.get("dont_filter") else mark_of(url)
     priority = fields.get("priority", 0)
     assert isinstance(priority, int)
     return Put(codec.encode({"url": url, **fields}), host, priority, mark)
