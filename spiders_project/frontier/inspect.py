@@ -153,7 +153,7 @@ def crawl_status(client: redis.Redis, namespace: str, start_urls_key: str = "") 
     """
     keys = Keys(namespace, start_urls_key)
     with translated():
-        pipe = client.pipeline(transaction=True)
+        pipe = client.pipeline(transaction=False)  # a Redis at its maxmemory refuses transactions that only read
         pipe.time()
         pipe.hgetall(keys.run)
         pipe.hget(keys.state, "leased")
