@@ -80,6 +80,7 @@ MongoUri = Annotated[str, _form(r"mongodb(\+srv)?://\S+", "a URL such as mongodb
 RedisUrl = Annotated[str, _form(r"(rediss?|unix)://\S+", f"a URL such as {DEFAULT_REDIS_URL}")]
 Database = Annotated[str, _form(r'[^/\\. "$*<>:|?\x00]{1,63}', "a database name of at most 63 characters")]
 WriteConcern = Annotated[str, _form(r"(?!0$)[A-Za-z0-9_-]+", "a number of members from 1 on, 'majority' or a tag")]
+ImportPath = Annotated[str, _form(r"(\w+(\.\w+)+)?", "an import path such as package.module.function")]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 
 
@@ -131,6 +132,12 @@ class Options(BaseModel):
     )
     frontier_allowed_schemes: Annotated[Words, AfterValidator(_some)] = option(
         ["http", "https"], "URL schemes that a seed may have (comma-separated)."
+    )
+    frontier_stall_seconds: Seconds = option(
+        60.0, "Work without progress for so long (s) is reported with its likely cause; 0: never."
+    )
+    frontier_run_ended_hook: ImportPath = option(
+        "", "Import path of a callable, async or not, that one worker calls at the end of a run."
     )
     dupefilter_expire_seconds: Count = option(
         0, "A URL may be crawled again when it was seen longer ago than this (s); 0: never."

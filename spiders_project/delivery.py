@@ -11,6 +11,7 @@ know this module, and never the frontier.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ class Delivery:
         on_settled: Called once, with the delivery, when the last hold is released.
         error: Why the request is a dead letter and not done, or None.
         items: How many items the callback has yielded so far.
+        since: When this worker's engine took it, by ``time.monotonic()``.
     """
 
     request_id: str
@@ -43,6 +45,7 @@ class Delivery:
     error: str | None = None
     items: int = 0
     holds: int = field(default=1, init=False)
+    since: float = field(default_factory=time.monotonic, init=False)
 
     def hold(self) -> None:
         """Somebody has work to do before the request may leave the frontier."""

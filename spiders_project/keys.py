@@ -97,6 +97,11 @@ class Keys:
         return f"{self.namespace}:run"
 
     @property
+    def ended_runs(self) -> str:
+        """Stream of the runs that have ended (the last 1,000 or so); group ``hooks`` holds those to be told of."""
+        return f"{self.namespace}:ended_runs"
+
+    @property
     def dead(self) -> str:
         """Hash id → msgpack (letter, payload, time in ms): given up, kept with its reason."""
         return f"{self.namespace}:dead"

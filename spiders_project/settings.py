@@ -78,6 +78,13 @@ ITEM_PIPELINES = {
 # Scrapy starts this many tasks for each response; its 100 cost a fifth of the pages a second.
 CONCURRENT_ITEMS = 8
 
+# --- What a worker does beside crawling ---------------------------------------------------------------------
+
+EXTENSIONS = {
+    "spiders_project.extensions.watchdog.Watchdog": 0,  # says why a crawl with work makes no progress
+    "spiders_project.extensions.run_ended.RunEnded": 0,  # tells whoever wants to know that a run has ended
+}
+
 # --- The process --------------------------------------------------------------------------------------------
 
 # The clients of Redis and MongoDB are asyncio's.

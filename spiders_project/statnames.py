@@ -16,6 +16,8 @@ CALLS = "frontier/calls"
 HOST_PAUSED = "frontier/host_paused"
 DELAYED = "frontier/delayed"
 TAINTED = "frontier/lost_track"
+STALLED = "frontier/stalled"
+RUNS_ENDED = "frontier/runs_ended"
 SEEDS_QUEUED = "seeds/queued"
 SEEDS_REJECTED = "seeds/rejected"
 

@@ -14,12 +14,16 @@ from redis.exceptions import (
     AuthenticationError,
     AuthorizationError,
     BusyLoadingError,
+    ClusterDownError,
     ConnectionError,  # noqa: A004 - redis-py's own name for it
+    MasterDownError,
     NoPermissionError,
+    OutOfMemoryError,
     ReadOnlyError,
     RedisError,
     ResponseError,
     TimeoutError,  # noqa: A004 - redis-py's own name for it
+    TryAgainError,
 )
 from redis.retry import Retry
 
@@ -33,7 +37,9 @@ if TYPE_CHECKING:
 SOCKET_TIMEOUT = 10.0
 CONNECT_TIMEOUT = 5.0
 
-# Redis answers, but cannot take writes for now: its administrator can mend that while we wait.
+# Redis answers, but cannot take writes for now: its administrator can mend that while we wait. redis-py takes the
+# first word off the errors that it has a class for, but not inside a script's error.
+_PASSING_CLASSES = (OutOfMemoryError, ClusterDownError, MasterDownError, TryAgainError)
 _PASSING = (
     "OOM ",
     "MISCONF",
@@ -83,7 +89,7 @@ def translated() -> Iterator[None]:
         raise FrontierUnavailable(f"Redis does not answer: {error}") from error
     except ResponseError as error:
         text = str(error)
-        if any(word in text for word in _PASSING):
+        if isinstance(error, _PASSING_CLASSES) or any(word in text for word in _PASSING):
             raise FrontierUnavailable(f"Redis takes no writes for now: {text}") from error
         if "WRONGTYPE" in text:
             raise FrontierError(

@@ -31,6 +31,8 @@ class Worker:
         seen_at: Time of the last heartbeat, in unix seconds by Redis's clock; 0 when it has left.
         leased: Requests it holds.
         counts: Since its start: ``acked`` requests, ``pages`` (requests that yielded an item), ``items``, ``errors``.
+        storing: Crawled requests that wait for their items to be stored.
+        held_for: How long the worker has had its oldest request in hands, in seconds.
     """
 
     id: str
@@ -41,6 +43,8 @@ class Worker:
     seen_at: float
     leased: int
     counts: Mapping[str, int]
+    storing: int = 0
+    held_for: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,8 @@ class CrawlStatus:
         done: Requests acked in this run, dead letters among them.
         pages: Requests of this run that yielded an item.
         discarded: Requests of this run thrown away at its page limit.
+        workers: Those that live, and those that left, by id.
+        at: When this was so, in unix seconds by Redis's clock.
     """
 
     namespace: str
@@ -81,6 +87,17 @@ class CrawlStatus:
     pages: int
     discarded: int
     workers: tuple[Worker, ...]
+    at: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has lasted; 0 before the first."""
+        return (self.ended_at or self.at) - self.started_at if self.started_at else 0.0
+
+    @property
+    def rate(self) -> float:
+        """Requests done a second, since the run's start."""
+        return self.done / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def open(self) -> int:
@@ -117,6 +134,8 @@ def _worker(worker: bytes, report: bytes, now: float, seen: bytes | float | None
         seen_at=seen_at,
         leased=leased,
         counts=said.get("counts", {}),
+        storing=said.get("storing", 0),
+        held_for=said.get("held_for", 0.0),
     )
 
 
@@ -134,7 +153,7 @@ def crawl_status(client: redis.Redis, namespace: str, start_urls_key: str = "") 
     """
     keys = Keys(namespace, start_urls_key)
     with translated():
-        pipe = client.pipeline(transaction=True)
+        pipe = client.pipeline(transaction=False)  # a Redis at its maxmemory refuses transactions that only read
         pipe.time()
         pipe.hgetall(keys.run)
         pipe.hget(keys.state, "leased")
@@ -148,7 +167,7 @@ def crawl_status(client: redis.Redis, namespace: str, start_urls_key: str = "") 
         time_, run, leased_, total, delayed, dead, seen, rejected, beats, reports = pipe.execute()
         seeds = _length(client, keys.start_urls)
         pipe = client.pipeline(transaction=False)
-        for worker in reports:
+        for worker in sorted(reports):
             pipe.hlen(keys.leases(_text(worker)))
         held = pipe.execute()
     now = time_[0] + time_[1] / 1e6
@@ -175,4 +194,5 @@ def crawl_status(client: redis.Redis, namespace: str, start_urls_key: str = "") 
             _worker(worker, report, now, alive.get(worker), count)
             for (worker, report), count in zip(sorted(reports.items()), held, strict=True)
         ),
+        at=now,
     )

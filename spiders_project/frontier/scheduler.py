@@ -78,6 +78,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         self._ended_at_start: int | None = None
         self._finished = False
         self._open = 0
+        self._waits: dict[str, float] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Scheduler:
@@ -304,6 +305,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
     def answered(self, answer: Answer) -> None:
         """See ``exchange.Worker``."""
         self._open = answer.open
+        self._waits = self.tracker.waits  # here, since the heartbeat reports from another thread
         self.stats.inc_value(stat.CALLS)
         if answer.claims:
             self.stats.inc_value(stat.CLAIMED, len(answer.claims))
@@ -328,7 +330,8 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             raise DontCloseSpider
 
     def _report(self) -> bytes:
-        return json.dumps({**self._facts, "pid": os.getpid(), "counts": self.tracker.counts}).encode()
+        report = {**self._facts, **self._waits, "pid": os.getpid(), "counts": self.tracker.counts}
+        return json.dumps(report).encode()
 
     def _on_reaped(self, returned: int, buried: int, workers: int) -> None:
         self.stats.inc_value(stat.RETURNED, returned)

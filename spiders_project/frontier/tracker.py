@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,7 @@ class Tracker:
         self._deliveries = deliveries_of(crawler)
         self._tickets: dict[str, Ticket] = {}  # by request id, until its download has ended
         self._locals: set[Request] = set()
+        self._storing: set[str] = set()  # ids of deliveries that the engine is through with
         self._not_started: set[str] = set()  # ids of deliveries that go back when they settle
         self.by_host: Counter[str] = Counter()
         self.counts = {"acked": 0, "pages": 0, "items": 0, "errors": 0}
@@ -101,6 +103,13 @@ class Tracker:
     def local(self) -> int:
         """Requests under way that live in this worker only."""
         return len(self._locals)
+
+    @property
+    def waits(self) -> dict[str, float]:
+        """For tools: crawled requests that wait for their items to be stored, and the oldest request's age (s)."""
+        oldest = next(iter(self._deliveries.values()), None)
+        held_for = time.monotonic() - oldest.since if oldest is not None else 0.0
+        return {"storing": len(self._storing), "held_for": round(held_for, 1)}
 
     def took(self, claim: Claim, asked_at: float) -> None:
         """A claim came into the worker's buffer."""
@@ -182,11 +191,14 @@ class Tracker:
         if delivery is not None:
             self.forgot(delivery.request_id)
             delivery.release()
+            if delivery.holds:
+                self._storing.add(delivery.request_id)
         else:
             self._locals.discard(request)
 
     def _settled(self, request: Request, delivery: Delivery) -> None:
         del self._deliveries[request]
+        self._storing.discard(delivery.request_id)
         if delivery.request_id in self._not_started:
             self._not_started.discard(delivery.request_id)
             self._say(GiveBack(delivery.request_id))

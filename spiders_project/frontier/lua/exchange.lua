@@ -254,9 +254,13 @@ if call('HLEN', k_requests) == 0 and seeds_waiting() == 0 and call('HLEN', k_loc
     set_state('idle_since', now)
   elseif now - state.idle_since >= max_idle_ms then
     if run.open == 1 then
-      call('HSET', k_run, 'state', 'finished', 'ended_at', string.format('%.0f', now),
-           'reason', limit_reached() and 'max_pages' or 'finished')
+      local reason, ended_at = limit_reached() and 'max_pages' or 'finished', string.format('%.0f', now)
       set_run('open', 0)
+      call('HSET', k_run, 'state', 'finished', 'ended_at', ended_at, 'reason', reason)
+      local started = call('HMGET', k_run, 'id', 'started_at')
+      call('XADD', ns .. ':ended_runs', 'MAXLEN', '~', 1000, '*', 'id', started[1], 'reason', reason,
+           'started_at', started[2], 'ended_at', ended_at, 'done', run.done, 'pages', run.pages,
+           'errors', run.errors, 'discarded', run.discarded)
     end
     set_state('ended', state.ended + 1)
     set_state('idle_since', now)

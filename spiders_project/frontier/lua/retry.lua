@@ -1,0 +1,16 @@
+-- Dead letters go back to the queue; one that is gone meanwhile is skipped.
+--
+-- ARGV[4]  msgpack array of {id of the letter, payload, host, priority}
+-- Returns  how many requests were queued; -1 when the run has its pages and what is queued would be thrown away
+
+if limit_reached() then return -1 end
+local queued = 0
+for _, row in ipairs(cmsgpack.unpack(ARGV[4])) do
+  local id, payload, host, priority = unpack(row)
+  -- Without a fingerprint: it is marked as seen already.
+  if call('HDEL', k_dead, id) == 1 and put_request({payload, host, priority, '', true, 0}) then
+    queued = queued + 1
+  end
+end
+save()
+return queued
