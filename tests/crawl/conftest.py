@@ -33,7 +33,9 @@ def crawl(
     stack_of_contexts: ExitStack, server_directory: Path, redis_url: str, redis_client: Any
 ) -> Callable[..., Crawl]:
     """Makes a crawl on the shared Redis, which is empty: ``crawl(spider="tree", settings={…})``."""
-    return lambda **options: stack_of_contexts.enter_context(crawling(server_directory, redis_url, **options))
+    return lambda **options: stack_of_contexts.enter_context(
+        crawling(server_directory, **{"redis_url": redis_url, **options})
+    )
 
 
 @pytest.fixture

@@ -8,15 +8,15 @@ times), and to nothing else, so that a page is lost for good where its parent's 
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections import Counter, defaultdict
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tests.crawl.in_thread import InThread
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 NAVIGATION = 3
 
@@ -48,7 +48,7 @@ class Arrival:
     end: float = 0.0
 
 
-class Site:
+class Site(InThread):
     """``pages`` pages on ``hosts`` addresses; ``at[path]`` overrides what a path answers, by a Reply or a function.
 
     Args:
@@ -68,6 +68,7 @@ class Site:
         latency: float = 0.0,
         host_of: Callable[[int], int] | None = None,
     ) -> None:
+        super().__init__()
         self.pages = pages
         self.hosts = [f"127.0.0.{n + 1}" for n in range(hosts)]
         self.fan = fan
@@ -139,56 +140,14 @@ class Site:
 
     # ------------------------------------------------------------------ serving
 
-    @contextmanager
-    def serving(self) -> Iterator[Site]:
-        """Serve until the block ends."""
-        loop = asyncio.new_event_loop()
-        ready = threading.Event()
-        thread = threading.Thread(target=self._serve, args=(loop, ready), name="site")
-        thread.start()
-        try:
-            assert ready.wait(10), "the site did not start"
-            yield self
-        finally:
-            loop.call_soon_threadsafe(self._stop.set)
-            thread.join(10)
-            assert not thread.is_alive()
-
-    def _serve(self, loop: asyncio.AbstractEventLoop, ready: threading.Event) -> None:
-        asyncio.set_event_loop(loop)
-        try:
-            loop.run_until_complete(self._main(ready))
-        finally:
-            loop.close()
-
-    async def _main(self, ready: threading.Event) -> None:
-        self._stop = asyncio.Event()
-        self._connections: set[asyncio.Task[None]] = set()
-        first = await asyncio.start_server(self._connection, self.hosts[0], 0, backlog=512)
-        self.port = first.sockets[0].getsockname()[1]
-        servers = [first]
+    async def _open(self) -> None:
+        self.port = await self._listen(self.hosts[0])
         for host in self.hosts[1:]:
-            servers.append(await asyncio.start_server(self._connection, host, self.port, backlog=512))
-        ready.set()
-        await self._stop.wait()
-        for server in servers:
-            server.close()
-        for task in self._connections:
-            task.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
+            await self._listen(host, self.port)
 
-    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task
-        self._connections.add(task)
-        try:
-            while await self._exchange(reader, writer):
-                pass
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # the client has gone, or was killed
-        finally:
-            self._connections.discard(task)
-            writer.close()
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await self._exchange(reader, writer):
+            pass
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = await reader.readuntil(b"\r\n\r\n")
