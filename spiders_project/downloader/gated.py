@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.core.downloader import Downloader, Slot
 from scrapy.exceptions import IgnoreRequest
 
+from spiders_project.errors import FrontierError
 from spiders_project.frontier.gate import GateClosed
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ class GatedDownloader(Downloader):
         ticket = scheduler.tracker.ticket_of(request)
         try:
             await scheduler.gate.enter(ticket)
-        except GateClosed:
+        except (GateClosed, FrontierError):
+            # Either way this worker stops, and the request is for another one.
             scheduler.tracker.not_started(request)
             raise IgnoreRequest("the worker stops; the request was not started") from None
         try:

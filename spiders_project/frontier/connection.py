@@ -13,12 +13,16 @@ from redis.exceptions import (
     AuthenticationError,
     AuthorizationError,
     BusyLoadingError,
+    ClusterDownError,
     ConnectionError,  # noqa: A004 - redis-py's own name for it
+    MasterDownError,
     NoPermissionError,
+    OutOfMemoryError,
     ReadOnlyError,
     RedisError,
     ResponseError,
     TimeoutError,  # noqa: A004 - redis-py's own name for it
+    TryAgainError,
 )
 from redis.retry import Retry
 
@@ -32,8 +36,17 @@ if TYPE_CHECKING:
 SOCKET_TIMEOUT = 10.0
 CONNECT_TIMEOUT = 5.0
 
-# Redis answers, but cannot take writes for now: its administrator can mend that while we wait.
+# Redis answers, but cannot take writes for now: its administrator can mend that while we wait. redis-py makes a class
+# of some error codes, and takes the code out of the text; what a script meets in Redis 6.2 comes as text.
 _PASSING = (
+    BusyLoadingError,
+    ReadOnlyError,
+    OutOfMemoryError,
+    ClusterDownError,
+    MasterDownError,
+    TryAgainError,
+)
+_PASSING_WORDS = (
     "OOM ",
     "MISCONF",
     "READONLY",
@@ -77,13 +90,15 @@ def translated() -> Iterator[None]:
     try:
         yield
     except (AuthenticationError, AuthorizationError, NoPermissionError) as error:
-        raise FrontierError(f"Redis refuses this user: {error}. Check the password and ACL in REDIS_URL.") from error
-    except (ConnectionError, TimeoutError, BusyLoadingError, ReadOnlyError, OSError) as error:
+        raise FrontierError(f"Redis refuses this user: {str(error).rstrip('.')}. Check the password and ACL in REDIS_URL.") from error
+    except _PASSING as error:
+        raise _not_now(error) from error
+    except (ConnectionError, TimeoutError, OSError) as error:
         raise FrontierUnavailable(f"Redis does not answer: {error}") from error
     except ResponseError as error:
         text = str(error)
-        if any(word in text for word in _PASSING):
-            raise FrontierUnavailable(f"Redis takes no writes for now: {text}") from error
+        if any(word in text for word in _PASSING_WORDS):
+            raise _not_now(error) from error
         if "WRONGTYPE" in text:
             raise FrontierError(
                 f"a key of this crawl holds the wrong type: {text}. Something else writes to this namespace; "
@@ -91,6 +106,10 @@ def translated() -> Iterator[None]:
             ) from error
         if "NOAUTH" in text or "WRONGPASS" in text or "NOPERM" in text or "invalid username-password" in text:
             raise FrontierError(f"Redis refuses this user: {text}. Check the password and ACL in REDIS_URL.") from error
-        raise FrontierError(f"Redis refuses the call: {text}") from error
+        raise FrontierError(f"Redis refuses the call: {text.rstrip('.')}.") from error
     except RedisError as error:
         raise FrontierUnavailable(f"Redis fails: {error}") from error
+
+
+def _not_now(error: RedisError) -> FrontierUnavailable:
+    return FrontierUnavailable(f"Redis takes no calls for now ({type(error).__name__}): {error}")

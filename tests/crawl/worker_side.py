@@ -14,15 +14,15 @@ from twisted.internet.task import LoopingCall
 class JsonLines:
     """Appends each item to ``items.jsonl`` of the working directory, safe on disk before it returns."""
 
-    def open_spider(self, spider):
+    def open_spider(self):
         self.file = os.open("items.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
-    def process_item(self, item, spider):
+    def process_item(self, item):
         os.write(self.file, json.dumps(dict(item)).encode() + b"\n")
         os.fsync(self.file)
         return item
 
-    def close_spider(self, spider):
+    def close_spider(self):
         os.close(self.file)
 
 
@@ -56,6 +56,7 @@ class Witness:
             self.gap = 0.0
 
     def closed(self, spider, reason):
-        self.ticker.stop()
+        if self.ticker.running:  # not in a worker that closed before it started
+            self.ticker.stop()
         said = {"reason": reason, "gap": self.gap, "stats": self.crawler.stats.get_stats()}
         Path(f"{os.getpid()}.json").write_text(json.dumps(said, default=str))
