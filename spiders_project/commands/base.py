@@ -34,10 +34,17 @@ class Checked(_Command):
 class Crawling(Checked):
     """Also checks the spider's ``custom_settings``, known once the crawler is made."""
 
+    _crawler: Crawler | None = None
+
     def _create_crawler(self, spidercls: type[Spider] | str) -> Crawler:
-        crawler = super()._create_crawler(spidercls)
+        self._crawler = crawler = super()._create_crawler(spidercls)
         refuse_wrong(crawler.settings)
         return crawler
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        super().run(args, opts)
+        if self._crawler is not None and has_failed(self._crawler):
+            self.exitcode = 1
 
 
 class LookOnly(Checked):
@@ -55,6 +62,15 @@ class LookOnly(Checked):
         super().process_options(args, opts)
         assert self.settings is not None
         self.settings.setdict(self.in_memory, priority="cmdline")
+
+
+def has_failed(crawler: Crawler) -> bool:
+    """Whether the crawl closed with an error, as its finish reason tells; for example ``frontier_error``."""
+    try:
+        reason = crawler.stats.get_value("finish_reason")
+    except AttributeError:  # it failed before it had stats, and Scrapy has said so
+        return True
+    return str(reason).endswith(("_error", "_failure"))
 
 
 def refuse_wrong(settings: BaseSettings) -> None:

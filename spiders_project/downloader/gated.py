@@ -45,7 +45,8 @@ class GatedDownloader(Downloader):
         ticket = scheduler.tracker.ticket_of(request)
         try:
             await scheduler.gate.enter(ticket)
-        except (GateClosed, FrontierError):  # the scheduler closes the worker on the latter, and says why
+        except (GateClosed, FrontierError):
+            # Either way this worker stops, and the request is for another one.
             scheduler.tracker.not_started(request)
             raise IgnoreRequest("the worker stops; the request was not started") from None
         try:

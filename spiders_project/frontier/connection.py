@@ -37,10 +37,17 @@ if TYPE_CHECKING:
 SOCKET_TIMEOUT = 10.0
 CONNECT_TIMEOUT = 5.0
 
-# Redis answers, but cannot take writes for now: its administrator can mend that while we wait. redis-py takes the
-# first word off the errors that it has a class for, but not inside a script's error.
-_PASSING_CLASSES = (OutOfMemoryError, ClusterDownError, MasterDownError, TryAgainError)
+# Redis answers, but cannot take writes for now: its administrator can mend that while we wait. redis-py makes a class
+# of some error codes, and takes the code out of the text; what a script meets in Redis 6.2 comes as text.
 _PASSING = (
+    BusyLoadingError,
+    ReadOnlyError,
+    OutOfMemoryError,
+    ClusterDownError,
+    MasterDownError,
+    TryAgainError,
+)
+_PASSING_WORDS = (
     "OOM ",
     "MISCONF",
     "READONLY",
@@ -84,13 +91,15 @@ def translated() -> Iterator[None]:
     try:
         yield
     except (AuthenticationError, AuthorizationError, NoPermissionError) as error:
-        raise FrontierError(f"Redis refuses this user: {error}. Check the password and ACL in REDIS_URL.") from error
-    except (ConnectionError, TimeoutError, BusyLoadingError, ReadOnlyError, builtins.ConnectionError) as error:
+        raise FrontierError(f"Redis refuses this user: {str(error).rstrip('.')}. Check the password and ACL in REDIS_URL.") from error
+    except _PASSING as error:
+        raise _not_now(error) from error
+    except (ConnectionError, TimeoutError, builtins.ConnectionError) as error:
         raise FrontierUnavailable(f"Redis does not answer: {error}") from error
     except ResponseError as error:
         text = str(error)
-        if isinstance(error, _PASSING_CLASSES) or any(word in text for word in _PASSING):
-            raise FrontierUnavailable(f"Redis takes no writes for now: {text}") from error
+        if any(word in text for word in _PASSING_WORDS):
+            raise _not_now(error) from error
         if "WRONGTYPE" in text:
             raise FrontierError(
                 f"a key of this crawl holds the wrong type: {text}. Something else writes to this namespace; "
@@ -98,6 +107,10 @@ def translated() -> Iterator[None]:
             ) from error
         if "NOAUTH" in text or "WRONGPASS" in text or "NOPERM" in text or "invalid username-password" in text:
             raise FrontierError(f"Redis refuses this user: {text}. Check the password and ACL in REDIS_URL.") from error
-        raise FrontierError(f"Redis refuses the call: {text}") from error
+        raise FrontierError(f"Redis refuses the call: {text.rstrip('.')}.") from error
     except RedisError as error:
         raise FrontierUnavailable(f"Redis fails: {error}") from error
+
+
+def _not_now(error: RedisError) -> FrontierUnavailable:
+    return FrontierUnavailable(f"Redis takes no calls for now ({type(error).__name__}): {error}")

@@ -18,14 +18,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
-from scrapy.exceptions import DontCloseSpider
+from scrapy.exceptions import CloseSpider, DontCloseSpider
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy_redis import scheduler as scrapy_redis_scheduler
 
 from spiders_project import statnames as stat
 from spiders_project.config import Options, start_urls_key, start_urls_kind
-from spiders_project.errors import CodecError, FrontierError
+from spiders_project.errors import CodecError, FrontierError, FrontierUnavailable
 from spiders_project.frontier.connection import async_client, blocking_client
 from spiders_project.frontier.contract import Pause, Refuse
 from spiders_project.frontier.exchange import Exchange, patiently
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+#: Finish reasons of a worker that Redis refused, and of one that met a fault of ours; `scrapy crawl` exits with 1.
+FRONTIER_ERROR, FRONTIER_FAILURE = "frontier_error", "frontier_failure"
 #: Seconds that a stopping worker waits for Redis. What stays unsaid is lost on nobody: the requests return.
 CLOSE_PATIENCE = 10.0
 #: Entries of start_urls moved in one step, and the open requests above which a busy worker leaves them there.
@@ -74,6 +76,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         self.df: DupeFilter = build_from_crawler(load_object(crawler.settings["DUPEFILTER_CLASS"]), crawler)
         self._local: deque[Request] = deque()
         self._task: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None
         self._heartbeat: Heartbeat | None = None
         self._ended_at_start: int | None = None
         self._finished = False
@@ -90,8 +93,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
     def open(self, spider: Spider) -> Deferred[None]:
         """Join the crawl; waits for Redis where it is away.
 
-        Raises:
-            FrontierError: Redis refuses (password, ACL, a key of the wrong type); by the Deferred.
+        Where Redis refuses (password, ACL, a key of the wrong type) the spider is closed as soon as it is open.
         """
         self.spider = spider
         settings, options = self.crawler.settings, self.options
@@ -143,7 +145,19 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         return deferred_from_coro(self._join(namespace))
 
     async def _join(self, namespace: str) -> None:
-        await patiently(self.frontier.ping, give_up=lambda: not self.crawler.crawling)
+        try:
+            await self._greet(namespace)
+        except FrontierUnavailable:
+            self._end_at_once("shutdown")  # we were told to stop before Redis came
+        except FrontierError as error:
+            logger.critical("%s The worker stops.", error, extra={"spider": self.spider})
+            self._end_at_once(FRONTIER_ERROR)
+        else:
+            self._task = asyncio.ensure_future(self._run())
+
+    async def _greet(self, namespace: str) -> None:
+        stopped = self._is_stopped
+        await patiently(self.frontier.ping, give_up=stopped)
         assert self._heartbeat is not None
         self._heartbeat.start()
         logger.info(
@@ -155,22 +169,37 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         if own and hasattr(self.spider, "reads_own_seeds"):
             # Of our bases, whose start() leaves them to us: once for a run, not once for a worker.
             puts = [self.codec.put_of(Request(url, dont_filter=True), force=True) for url in own]
-            await patiently(lambda: self.frontier.start(puts))
-        self._task = asyncio.ensure_future(self._run())
+            await patiently(lambda: self.frontier.start(puts), give_up=stopped)
+
+    def _is_stopped(self) -> bool:
+        return not self.crawler.crawling
+
+    def _end_at_once(self, reason: str) -> None:
+        """Close the spider as soon as it is open: the engine cannot close it before, and has a way for that."""
+
+        def close() -> None:
+            raise CloseSpider(reason)
+
+        self.crawler.signals.connect(close, signals.spider_opened, weak=False)
 
     async def _run(self) -> None:
         try:
             await self.exchange.run()
         except FrontierError as error:
             logger.critical("%s The worker stops.", error, extra={"spider": self.spider})
-            await self.crawler.engine.close_spider_async(reason="frontier_error")
-        except asyncio.CancelledError:
-            raise
+            self._end(FRONTIER_ERROR)
         except Exception:
             logger.critical(
                 "The frontier's loop failed; the worker stops.", exc_info=True, extra={"spider": self.spider}
             )
-            await self.crawler.engine.close_spider_async(reason="frontier_failure")
+            self._end(FRONTIER_FAILURE)
+
+    def _end(self, reason: str) -> None:
+        # In a task of its own, since closing waits for the loop that failed.
+        if self.crawler.engine.running:
+            self._ending = asyncio.ensure_future(self.crawler.engine.close_spider_async(reason=reason))
+        else:
+            self._end_at_once(reason)
 
     # ------------------------------------------------------------------ what the engine asks
 
@@ -370,7 +399,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
                 await asyncio.wait_for(self.frontier.leave(), CLOSE_PATIENCE)
         except (asyncio.TimeoutError, FrontierError) as error:
             logger.warning(
-                "Redis is away while this worker closes (%(error)s): %(unsent)d things stay unsaid, and its requests "
+                "Closing without a last word to Redis (%(error)s): %(unsent)d things stay unsaid, and its requests "
                 "go to other workers when its lease has run out",
                 {"error": error or "no answer", "unsent": self.exchange.unsent},
                 extra={"spider": self.spider},

@@ -1,0 +1,47 @@
+"""I1, I3: workers die at any moment, and every page is stored all the same."""
+
+import random
+import time
+
+import pytest
+
+CONCURRENT = 16  # tests.crawl.settings
+
+
+def crawl_with_kills(site, crawl, *, pages, kills, seed):
+    """Crawl with two workers; kill one at a random moment and start another, ``kills`` times."""
+    dice = random.Random(seed)
+    tree = site(pages, hosts=4, latency=0.03)
+    run = crawl()
+    run.seed(tree.url(0))
+    alive = run.start(2)
+    killed = 0
+    while killed < kills:
+        # Not by the clock alone: a kill counts while there is work to lose.
+        before = len(run.items)
+        run.wait_stored(before + dice.randint(1, max(2, pages // (2 * kills))))
+        time.sleep(dice.uniform(0, 0.05))
+        victim = alive.pop(dice.randrange(len(alive)))
+        victim.kill()
+        killed += 1
+        alive += run.start()
+    run.finish(120)
+    assert set(run.stored) == tree.expected, run.describe()
+    assert run.dead == []
+    return tree, run
+
+
+@pytest.mark.slow
+def test_no_page_is_lost_when_workers_are_killed_at_random_moments(site, crawl):
+    tree, _ = crawl_with_kills(site, crawl, pages=600, kills=5, seed=11)
+    twice = sum(count - 1 for count in tree.fetched.values())
+    assert twice <= 5 * CONCURRENT
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_no_page_is_lost_over_many_kills(site, crawl, seed):
+    tree, _ = crawl_with_kills(site, crawl, pages=4000, kills=10, seed=seed)
+    twice = sum(count - 1 for count in tree.fetched.values())
+    assert twice <= 10 * CONCURRENT

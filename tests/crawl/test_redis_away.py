@@ -1,0 +1,137 @@
+"""I6: with Redis away, full or refusing, a worker waits or says what is wrong; it never claims to be finished."""
+
+import signal
+import time
+
+import pytest
+import redis
+
+from deploy.local.redis_server import RedisServer
+from tests.crawl.relay import Relay
+from tests.crawl.site import wait_for
+
+
+@pytest.fixture
+def relay(redis_url):
+    with Relay(redis_url).serving() as relay:
+        yield relay
+
+
+def crawl_through_outage(site, crawl, relay, redis_url, seconds):
+    tree = site(200, hosts=4, latency=0.2)
+    run = crawl(redis_url=relay.url, admin_url=redis_url)
+    run.seed(tree.url(0))
+    (worker,) = run.start(CONCURRENT_REQUESTS=8)
+    run.wait_stored(30)
+    (run.directory / "gap.reset").touch()
+    wait_for(lambda: not (run.directory / "gap.reset").exists())
+    relay.refuse()
+    away = time.monotonic()
+    lines, fetched = worker.log.count("\n"), len(tree.seen())
+    # What was claimed is crawled to its end, and then there is nothing to do.
+    time.sleep(seconds * 0.5)
+    dry, busy = len(tree.seen()), worker.cpu
+    time.sleep(seconds * 0.5 - 0.1)
+    assert len(tree.seen()) == dry
+    assert dry - fetched <= 8 + 8, "no more than was claimed: under way, and in the buffer"
+    assert worker.cpu - busy < 0.15 * seconds, "it waits, and does not spin"
+    assert worker.log.count("\n") - lines <= 5 + 2 * seconds, worker.log
+    relay.accept()
+    worker.wait_log("Redis is back after", 10)
+    assert time.monotonic() - away < seconds + 5
+    run.finish()
+    assert set(run.stored) == tree.expected, run.describe()
+    assert max(tree.fetched.values()) == 1, "what was found meanwhile was kept, and nothing is done twice"
+    assert run.dead == []
+    return worker
+
+
+@pytest.mark.slow
+def test_a_crawl_goes_on_where_it_was_after_an_outage_of_redis(site, crawl, relay, redis_url):
+    worker = crawl_through_outage(site, crawl, relay, redis_url, seconds=3)
+    assert worker.said["gap"] < 0.5, "the reactor was blocked"
+
+
+@pytest.mark.soak
+def test_ten_seconds_without_redis_block_nothing(site, crawl, relay, redis_url):
+    worker = crawl_through_outage(site, crawl, relay, redis_url, seconds=10)
+    assert worker.said["gap"] < 0.5, "the reactor was blocked"
+
+
+@pytest.mark.slow
+def test_a_worker_without_redis_at_start_waits_and_starts_when_it_comes(site, crawl, relay, redis_url):
+    tree = site(10)
+    run = crawl(redis_url=relay.url, admin_url=redis_url)
+    run.seed(tree.url(0))
+    relay.refuse()
+    waiting, stopped = run.start(2)
+    for worker in (waiting, stopped):
+        worker.wait_log("The worker waits and tries again")
+    stopped.send(signal.SIGTERM)
+    stopped.wait(10)
+    assert "Traceback" not in stopped.log, stopped.log
+    relay.accept()
+    assert waiting.wait() == 0
+    assert set(run.stored) == tree.expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (lambda url: url.replace(":", ":x", 2).replace(":x", ":", 1), "Check the password"),
+        (lambda url: url.removesuffix("/0") + "/999", "DB index is out of range"),
+    ],
+    ids=["password", "database"],
+)
+def test_a_redis_that_refuses_the_worker_is_named_at_once(crawl, redis_url, wrong, told):
+    run = crawl(redis_url=wrong(redis_url), admin_url=redis_url)
+    (worker,) = run.start()
+    assert worker.wait(20) != 0
+    assert told in worker.log
+    assert "Traceback" not in worker.log, worker.log
+    assert redis_url.split(":")[2].split("@")[0] not in worker.log, "the password is a secret"
+
+
+@pytest.fixture
+def small_redis(server_directory):
+    server = RedisServer(
+        server_directory / "small", options={"maxmemory": "20mb", "maxmemory-policy": "noeviction", "appendonly": "no"}
+    )
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.mark.slow
+def test_a_redis_that_is_full_is_reported_and_waited_for(site, crawl, small_redis):
+    tree = site(120, hosts=2, latency=0.05)
+    run = crawl(redis_url=small_redis.url)
+    run.seed(tree.url(0))
+    (worker,) = run.start()
+    run.wait_stored(20)
+    with redis.Redis.from_url(small_redis.url) as client:
+        client.config_set("maxmemory", "500kb")
+        worker.wait_log("Redis takes no calls for now (OutOfMemoryError)")
+        time.sleep(1.5)  # longer than MAX_IDLE_TIME_BEFORE_CLOSE: it must not take this for the end
+        assert worker.running
+        client.config_set("maxmemory", "100mb")
+    run.finish()
+    assert set(run.stored) == tree.expected, run.describe()
+    assert worker.said["reason"] == "finished"
+
+
+@pytest.mark.slow
+def test_a_key_of_the_wrong_type_stops_the_worker_with_an_error(site, crawl):
+    tree = site(200, hosts=2, latency=0.1)
+    run = crawl()
+    run.seed(tree.url(0))
+    (worker,) = run.start()
+    run.wait_stored(5)
+    run.redis.set(run.keys.ready, "not a sorted set")
+    assert worker.wait(20) == 1
+    assert worker.said["reason"] == "frontier_error"
+    assert "a key of this crawl holds the wrong type" in worker.log
+    assert "Traceback" not in worker.log, worker.log

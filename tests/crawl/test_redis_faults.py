@@ -1,0 +1,127 @@
+"""I1, I6: Redis restarts, fails over, loses connections between a script and its reply: nothing is lost."""
+
+import random
+import time
+
+import pytest
+import redis
+
+from deploy.local.redis_server import RedisServer
+from tests.crawl.relay import Relay
+from tests.crawl.site import wait_for
+
+
+def assert_complete(run, tree):
+    assert set(run.stored) == tree.expected, run.describe()
+    assert run.dead == [], run.describe()
+    assert run.leases == 0, run.describe()
+
+
+def crawl_with_restarts(site, crawl, server, *, pages, restarts):
+    tree = site(pages, hosts=4, latency=0.02)
+    run = crawl(redis_url=server.url)
+    run.seed(tree.url(0))
+    run.start(2)
+    for number in range(1, restarts + 1):
+        run.wait_stored(number * pages // (restarts + 2))
+        server.process.kill()
+        wait_for(lambda: server.process is None)
+        server.start()
+    run.finish(120)
+    assert_complete(run, tree)
+
+
+@pytest.mark.slow
+def test_no_page_is_lost_when_redis_is_killed_and_started_again(site, crawl, own_redis):
+    crawl_with_restarts(site, crawl, own_redis, pages=200, restarts=1)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_no_page_is_lost_over_many_restarts_of_redis(site, crawl, own_redis):
+    crawl_with_restarts(site, crawl, own_redis, pages=3000, restarts=10)
+
+
+@pytest.fixture
+def relay(redis_url):
+    with Relay(redis_url).serving() as relay:
+        yield relay
+
+
+@pytest.mark.slow
+def test_no_page_is_lost_when_connections_are_cut_at_random_moments(site, crawl, relay, redis_url):
+    dice = random.Random(5)
+    tree = site(250, hosts=4, latency=0.02)
+    run = crawl(redis_url=relay.url, admin_url=redis_url)
+    run.seed(tree.url(0))
+    run.start(2)
+    for _ in range(15):
+        run.wait_stored(len(run.items) + dice.randint(1, 10))
+        time.sleep(dice.uniform(0, 0.02))
+        relay.cut()
+    run.finish()
+    assert_complete(run, tree)
+    assert max(tree.fetched.values()) == 1, "a cut connection is no reason to fetch a page twice"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", ["exchange", "book", "heartbeat", "seeds", "leave"])
+def test_a_reply_that_is_lost_after_its_script_ran_changes_nothing(site, crawl, relay, redis_url, script):
+    tree = site(40, hosts=2, latency=0.01)
+    run = crawl(redis_url=relay.url, admin_url=redis_url)
+    load_scripts(run)
+    relay.cut_before_reply(script, times=3 if script in ("exchange", "book") else 1)
+    run.seed(tree.url(0))
+    # One connection a host, and robots.txt to be booked: a slot that leaks would stop the host for good.
+    run.start(CONCURRENT_REQUESTS_PER_DOMAIN=1, DOWNLOAD_DELAY=0.02, ROBOTSTXT_OBEY=True)
+    run.finish()
+    assert relay.cuts >= 1
+    assert not relay.armed
+    assert_complete(run, tree)
+    assert max(tree.fetched.values()) == 1
+    assert run.redis.hgetall(run.keys.active) == {}
+
+
+def load_scripts(run):
+    """Redis runs a script by its hash only when it has it; the relay knows scripts by their hashes."""
+    from spiders_project.frontier import scripts
+
+    for name in ("exchange", "book", "heartbeat", "seeds", "leave", "start", "reconcile"):
+        run.redis.script_load(scripts.source(name))
+
+
+@pytest.fixture
+def replica(own_redis, server_directory):
+    """A replica of ``own_redis``, with its password."""
+    server = RedisServer(server_directory / "replica", name="replica", options={"appendonly": "no"})
+    server._state["password"] = own_redis.password
+    server._options |= {"masterauth": own_redis.password, "replicaof": f"127.0.0.1 {own_redis.port}"}
+    server.start()
+    try:
+        with redis.Redis.from_url(server.url) as client:
+            wait_for(lambda: client.info("replication")["master_link_status"] == "up", what="the replica's link")
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.mark.slow
+def test_no_page_is_lost_when_a_replica_that_lags_is_promoted(site, crawl, own_redis, replica):
+    tree = site(300, hosts=4, latency=0.02)
+    with Relay(own_redis.url).serving() as relay:
+        run = crawl(redis_url=relay.url, admin_url=replica.url)
+        with redis.Redis.from_url(own_redis.url) as master:
+            master.rpush(run.keys.start_urls, tree.url(0))
+        run.start(2)
+        run.wait_stored(60)
+        # The replica hears no more; the master goes on for about a second, and with it 50 or more pages.
+        run.redis.replicaof("no", "one")
+        before = len(run.items)
+        run.wait_stored(before + 50)
+        own_redis.process.kill()
+        relay.point_to(replica.url)
+        run.finish(90)
+    assert set(run.stored) == tree.expected, run.describe()
+    assert run.dead == []
+    assert run.leases == 0
+    assert any("Redis does not know what this worker said last" in worker.log for worker in run.workers)
