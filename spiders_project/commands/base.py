@@ -34,16 +34,16 @@ class Checked(_Command):
 class Crawling(Checked):
     """Also checks the spider's ``custom_settings``, known once the crawler is made."""
 
-    _crawler: Crawler | None = None
+    _made: Crawler | None = None
 
     def _create_crawler(self, spidercls: type[Spider] | str) -> Crawler:
-        self._crawler = crawler = super()._create_crawler(spidercls)
+        self._made = crawler = super()._create_crawler(spidercls)
         refuse_wrong(crawler.settings)
         return crawler
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        super().run(args, opts)
-        if self._crawler is not None and has_failed(self._crawler):
+        super().run(args, opts)  # type: ignore[safe-super]  # of the command that this is mixed into
+        if self._made is not None and has_failed(self._made):
             self.exitcode = 1
 
 

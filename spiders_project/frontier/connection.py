@@ -91,7 +91,9 @@ def translated() -> Iterator[None]:
     try:
         yield
     except (AuthenticationError, AuthorizationError, NoPermissionError) as error:
-        raise FrontierError(f"Redis refuses this user: {str(error).rstrip('.')}. Check the password and ACL in REDIS_URL.") from error
+        raise FrontierError(
+            f"Redis refuses this user: {str(error).rstrip('.')}. Check the password and ACL in REDIS_URL."
+        ) from error
     except _PASSING as error:
         raise _not_now(error) from error
     except (ConnectionError, TimeoutError, builtins.ConnectionError) as error:

@@ -438,7 +438,7 @@ class ModelFrontier:
 
     def _is_young(self, id_: str) -> bool:
         """Whether this is a slot whose grant may still be on its way."""
-        return id_.startswith("!") and self.store.now - int(id_[1:].split("-")[0]) < YOUNG_MS
+        return id_.startswith("!") and self.store.now - int(id_[1:].split("-", maxsplit=1)[0]) < YOUNG_MS
 
     async def leave(self) -> None:
         for id_ in list(self.store.leases.get(self.worker, {})):

@@ -1,5 +1,7 @@
 """Who is claimed next: priority, then turns of hosts, then the order of puts; within each host's limits."""
 
+import itertools
+
 import pytest
 
 from spiders_project.frontier.contract import Ack, GiveBack, HostLimits, Left, Pause
@@ -83,7 +85,7 @@ def test_delay_is_held_for_all_workers_together(world: World):
     for _ in range(500):
         starts += [world.now for worker in workers for _ in worker.claim(4)]
         world.advance(10)
-    gaps = [later - earlier for earlier, later in zip(starts, starts[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(starts)]
     assert len(starts) == 5
     assert min(gaps) >= 1000
     assert max(gaps) <= 1000 + 20 + 10

@@ -229,7 +229,9 @@ class Machine(RuleBasedStateMachine):
         ours, theirs = self.pair(name)
         entries = self.same(ours.peek(count), theirs.peek(count)) + ([b"taken before"] if stale else [])
         verdicts = [
-            Verdict(entry, [seed], max_pages=pages) if int(entry[-1:] or b"0", 36) % 3 else Verdict(entry, rejected=entry)
+            Verdict(entry, [seed], max_pages=pages)
+            if int(entry[-1:] or b"0", 36) % 3
+            else Verdict(entry, rejected=entry)
             for entry in entries
         ]
         self.same(ours.take(*verdicts), theirs.take(*verdicts))
@@ -317,5 +319,3 @@ def test_redis_does_what_the_model_does_for_an_hour(machine: type[Machine]):
     while time.monotonic() < end:
         live(machine, EXAMPLES)
     assert machine.steps > 0
-
-

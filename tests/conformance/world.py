@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -18,6 +17,7 @@ from spiders_project.keys import Keys
 from tests.conformance.model import ModelFrontier, Store
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from spiders_project.frontier.contract import Ask, Claim, Frontier, Grant, SeedVerdict
@@ -299,7 +299,9 @@ class RedisWorld:
         seeds = self.worker("facts", seeds_kind=self._kind).peek()
         return Facts(
             requests={id_: payload.encode() for id_, payload in pairs(found["requests"]).items()},
-            queues={host: [(id_, int(score)) for id_, score in pairs(queue).items()] for host, queue in found["queues"]},
+            queues={
+                host: [(id_, int(score)) for id_, score in pairs(queue).items()] for host, queue in found["queues"]
+            },
             ready=found["ready"][::2],
             waiting={host: float(until) for host, until in pairs(found["waiting"]).items()},
             active={host: int(count) for host, count in pairs(found["active"]).items()},

@@ -115,7 +115,9 @@ class Crawl:
         self.keys = Keys(self.spider)
         self.redis = redis.Redis.from_url(self.admin_url or self.redis_url)
 
-    def start(self, count: int = 1, *, redis_url: str = "", arguments: Mapping[str, str] | None = None, **settings: Any) -> list[Worker]:
+    def start(
+        self, count: int = 1, *, redis_url: str = "", arguments: Mapping[str, str] | None = None, **settings: Any
+    ) -> list[Worker]:
         """Start workers; ``arguments`` are the spider's, the others are settings."""
         command = [sys.executable, "-m", "scrapy", "crawl", self.spider]
         for name, value in {**(self.settings or {}), **settings}.items():

@@ -8,6 +8,7 @@ times), and to nothing else, so that a page is lost for good where its parent's 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -126,7 +127,7 @@ class Site(InThread):
         times = defaultdict(list)
         for arrival in self.arrivals:
             times[arrival.host].append(arrival.at)
-        return {host: [b - a for a, b in zip(at, at[1:], strict=False)] for host, at in times.items()}
+        return {host: [b - a for a, b in itertools.pairwise(at)] for host, at in times.items()}
 
     def most_at_once(self, host: str) -> int:
         """The most requests of one host that were open at the same moment."""

@@ -100,7 +100,7 @@ def test_types_are_kept():
         "tuple": (1, (2, [3])),
         "set": {1, 2},
         "aware": datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=timezone(timedelta(hours=2))),
-        "naive": datetime(2026, 1, 2),
+        "naive": datetime(2026, 1, 2),  # noqa: DTZ001 - people do put naive times into meta
         "date": date(2026, 1, 2),
         "time": time(1, 2, 3),
         "delta": timedelta(days=-1, microseconds=5),
