@@ -33,6 +33,10 @@ from scrapy import Spider
 class Plain(Spider):
     name = "plain"
 
+    def __init__(self, *args, start_urls="", **kwargs):
+        super().__init__(*args, **kwargs)
+        self.start_urls = start_urls.split()
+
     def parse(self, response):
         \"\"\"
         @url URL
