@@ -93,7 +93,7 @@ class Gate:
         except BaseException:
             self.leave(ticket)
             raise
-        if self._closed.is_set():
+        if self._closed.is_set() and ticket.claimed_at is not None:
             self.leave(ticket)
             raise GateClosed
 
@@ -118,7 +118,10 @@ class Gate:
             self._waiting.pop(host, None)
 
     def close(self) -> None:
-        """Let nobody in any more; who waits is told so."""
+        """Let no claimed request in any more; who waits is told so.
+
+        The others belong to work that has begun (a callback that downloads, an item's files), which is finished.
+        """
         self._closed.set()
         for waiters in self._waiting.values():
             for waiter in waiters:
@@ -146,7 +149,9 @@ class Gate:
                 ticket.slot_id = grant.slot_id
                 self._slot_ids.add(grant.slot_id)
                 self._slots[ticket.host] += 1
-            if grant.wait_ms:
+            if grant.wait_ms and ticket.claimed_at is None:
+                await asyncio.sleep(grant.wait_ms / 1000)
+            elif grant.wait_ms:
                 await self._sleep(grant.wait_ms / 1000)
             if grant.granted:
                 return

@@ -51,7 +51,7 @@ class Tracker:
         self._tickets: dict[str, Ticket] = {}  # by request id, until its download has ended
         self._locals: set[Request] = set()
         self._storing: set[str] = set()  # ids of deliveries that the engine is through with
-        self._not_started: set[str] = set()  # ids of deliveries that go back when they settle
+        self._goes_back: set[Delivery] = set()  # when they settle
         self.by_host: Counter[str] = Counter()
         self.counts = {"acked": 0, "pages": 0, "items": 0, "errors": 0}
 
@@ -155,11 +155,12 @@ class Tracker:
         """The worker stops before ``request`` was started: it goes back, whatever the engine makes of it."""
         delivery = self._deliveries.get(request)
         if delivery is not None:
-            self._not_started.add(delivery.request_id)
+            self._goes_back.add(delivery)
+            request.errback = None  # this is no failure that the spider should hear of
 
     def taint(self) -> None:
         """Puts of what is in hands may be gone: nothing of it may be acked."""
-        self._not_started.update(self.held)
+        self._goes_back.update(self._deliveries.values())
 
     # ------------------------------------------------------------------ what Scrapy says
 
@@ -199,8 +200,8 @@ class Tracker:
     def _settled(self, request: Request, delivery: Delivery) -> None:
         del self._deliveries[request]
         self._storing.discard(delivery.request_id)
-        if delivery.request_id in self._not_started:
-            self._not_started.discard(delivery.request_id)
+        if delivery in self._goes_back:
+            self._goes_back.discard(delivery)
             self._say(GiveBack(delivery.request_id))
         elif delivery.error is None:
             pages = 1 if delivery.items else 0

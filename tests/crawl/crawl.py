@@ -156,6 +156,11 @@ class Crawl:
         return [item["url"] for item in self.items]
 
     @property
+    def failed(self) -> list[dict[str, Any]]:
+        """What the spider's errback stored."""
+        return [item for item in self.items if "failed" in item]
+
+    @property
     def dead(self) -> list[dict[str, Any]]:
         """The dead letters."""
         return [

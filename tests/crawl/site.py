@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NAVIGATION = 3
+TLS_HANDSHAKE = b"\x16"
 
 
 @dataclass
@@ -151,6 +152,10 @@ class Site(InThread):
             pass
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        first = await reader.readexactly(1)
+        if first == TLS_HANDSHAKE:
+            writer.write(b"no TLS here")
+            return False
         head = await reader.readuntil(b"\r\n\r\n")
         path = head.split(b" ", 2)[1].decode()
         host = writer.get_extra_info("sockname")[0]

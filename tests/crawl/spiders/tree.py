@@ -11,4 +11,7 @@ class TreeSpider(SharedSpider):
     def parse(self, response):
         yield {"url": response.url, "title": response.css("title::text").get()}
         for link in response.css("a::attr(href)"):
-            yield Request(response.urljoin(link.get()), self.parse)
+            yield Request(response.urljoin(link.get()), self.parse, errback=self.failed)
+
+    def failed(self, failure):
+        yield {"url": failure.request.url, "failed": repr(failure.value)}
