@@ -17,7 +17,7 @@ import psutil
 import redis
 
 from spiders_project.keys import Keys
-from tests.crawl.site import wait_for
+from tests.crawl.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -174,18 +174,32 @@ class Crawl:
 
     def wait_stored(self, count: int, seconds: float = 60) -> None:
         """Until so many pages are stored."""
-        wait_for(lambda: len(self.items) >= count, seconds, f"{count} items; {self.describe()}")
+        wait_for(lambda: len(self.items) >= count, seconds, self.describe)
 
     def finish(self, seconds: float = 60) -> None:
         """Wait until every worker has ended by itself, as one whose crawl is finished."""
         for worker in self.workers:
-            if worker.process.returncode != -signal.SIGKILL:
-                assert worker.wait(seconds) == 0, worker.log[-4000:]
+            if worker.process.returncode == -signal.SIGKILL:
+                continue
+            wait_for(lambda: not worker.running, seconds, self.describe)  # noqa: B023 - called in this turn
+            assert worker.process.returncode == 0, self.describe()
 
     def describe(self) -> str:
-        """For a test that failed."""
+        """For a test that failed: what is stored, what Redis holds, what the workers said last."""
         tails = "\n".join(f"--- {worker.log_file.name}\n{worker.log[-3000:]}" for worker in self.workers)
-        return f"{len(self.items)} items, {self.leases} leases, dead {self.dead}\n{tails}"
+        return f"{len(self.items)} items, dead {self.dead}\n{self._frontier()}\n{tails}"
+
+    def _frontier(self) -> str:
+        lines = []
+        for key in sorted(self.redis.scan_iter(f"{self.spider}:*")):
+            match self.redis.type(key):
+                case b"hash":
+                    lines.append(f"{key.decode()} {dict(list(self.redis.hgetall(key).items())[:20])}"[:1000])
+                case b"zset":
+                    lines.append(f"{key.decode()} {self.redis.zrange(key, 0, 20, withscores=True)}"[:1000])
+                case b"list":
+                    lines.append(f"{key.decode()} {self.redis.lrange(key, 0, 20)}"[:1000])
+        return "\n".join(lines)
 
     def close(self) -> None:
         for worker in self.workers:

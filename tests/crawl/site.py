@@ -180,15 +180,3 @@ class Site(InThread):
             return True
         finally:
             arrival.end = arrival.end or time.monotonic()
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 30, what: str = "") -> None:
-    """Wait until ``condition()`` is true.
-
-    Raises:
-        AssertionError: It is not, after ``seconds``.
-    """
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what or condition}"
-        time.sleep(0.02)

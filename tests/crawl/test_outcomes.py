@@ -5,7 +5,8 @@ import pytest
 
 from spiders_project.frontier import codec
 from tests.crawl.crawl import crawling
-from tests.crawl.site import Reply, Site, wait_for
+from tests.crawl.site import Reply, Site
+from tests.crawl.waiting import wait_for
 
 RETRY_TIMES = 2
 #: Seconds; with full jitter the chance that a retry comes within a test's time is 1 in a hundred thousand.

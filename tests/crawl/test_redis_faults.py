@@ -8,7 +8,7 @@ import redis
 
 from deploy.local.redis_server import RedisServer
 from tests.crawl.relay import Relay
-from tests.crawl.site import wait_for
+from tests.crawl.waiting import wait_for
 
 
 def assert_complete(run, tree):

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.crawl.site import wait_for
+from tests.crawl.waiting import wait_for
 
 
 @pytest.mark.slow
