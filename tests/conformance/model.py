@@ -35,7 +35,7 @@ from spiders_project.frontier.contract import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-HUNGRY_MS, REFUSED_MS, SLACK_MS = 1500, 1000, 20
+HUNGRY_MS, REFUSED_MS, SLACK_MS, SOON_MS = 1500, 1000, 20, 5000
 RETRY_MS, PAUSED_MS, YOUNG_MS = 50, 1000, 60_000
 
 
@@ -329,6 +329,9 @@ class ModelFrontier:
 
         claims: list[Claim] = []
         for keeps_share in (True, False):
+            soon = [*store.turns, *(host for host, until in store.waiting.items() if until <= store.now + SOON_MS)]
+            if not keeps_share and any(not share or held[host] < share for host in soon):
+                break
             while len(claims) < want:
                 hosts = [host for host in store.turns if not owes_others(host)]
                 if keeps_share and share:

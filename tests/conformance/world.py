@@ -224,6 +224,7 @@ return cmsgpack.pack({
   active = hash(ns .. ':active'), delayed = zset(ns .. ':delayed'), places = hash(ns .. ':delayed:places'),
   workers = zset(ns .. ':workers'), dead = redis.call('HKEYS', ns .. ':dead'), state = hash(ns .. ':state'),
   run = hash(ns .. ':run'), seen = hash(ns .. ':seen'), rejected = redis.call('LRANGE', ns .. ':start_urls:rejected', 0, -1),
+  seeds = redis.call('TYPE', ns .. ':start_urls').ok == 'list' and redis.call('LRANGE', ns .. ':start_urls', 0, -1) or {},
   queues = queues, leases = leases, buckets = buckets})
 """
 
@@ -288,7 +289,9 @@ class RedisWorld:
         return found
 
     def facts(self) -> Facts:
-        found = self.look()
+        return self.facts_of(self.look())
+
+    def facts_of(self, found: dict[str, Any]) -> Facts:
         places = pairs(found["places"])
         delayed = {}
         for id_, due in pairs(found["delayed"]).items():
@@ -296,7 +299,6 @@ class RedisWorld:
             delayed[id_] = (int(due), int(score), host)
         assert not places, "a place without a delayed request"
         state, run = pairs(found["state"]), pairs(found["run"])
-        seeds = self.worker("facts", seeds_kind=self._kind).peek()
         return Facts(
             requests={id_: payload.encode() for id_, payload in pairs(found["requests"]).items()},
             queues={host: [(id_, int(score)) for id_, score in pairs(queue).items()] for host, queue in found["queues"]},
@@ -312,7 +314,7 @@ class RedisWorld:
             workers={worker: int(beat) for worker, beat in pairs(found["workers"]).items()},
             dead=set(found["dead"]),
             seen=int(pairs(found["seen"]).get("count", 0)),
-            seeds=seeds,
+            seeds=[one.encode() for one in found["seeds"]],
             rejected=[one.encode() for one in found["rejected"]],
             ended=int(state.get("ended", 0)),
             run=run_facts(
