@@ -185,7 +185,7 @@ class ModelWorld:
             leased=store.leased,
             workers=dict(store.beats),
             dead=set(store.dead),
-            seen=len(store.seen),
+            seen=len(store.seen) + len(store.seen_before),
             seeds=list(store.seeds),
             rejected=list(store.rejected),
             ended=store.ended,
@@ -298,7 +298,7 @@ class RedisWorld:
             score, host = places.pop(id_).split(" ", 1)
             delayed[id_] = (int(due), int(score), host)
         assert not places, "a place without a delayed request"
-        state, run = pairs(found["state"]), pairs(found["run"])
+        state, run, seen = pairs(found["state"]), pairs(found["run"]), pairs(found["seen"])
         return Facts(
             requests={id_: payload.encode() for id_, payload in pairs(found["requests"]).items()},
             queues={host: [(id_, int(score)) for id_, score in pairs(queue).items()] for host, queue in found["queues"]},
@@ -313,7 +313,7 @@ class RedisWorld:
             leased=int(state.get("leased", 0)),
             workers={worker: int(beat) for worker, beat in pairs(found["workers"]).items()},
             dead=set(found["dead"]),
-            seen=int(pairs(found["seen"]).get("count", 0)),
+            seen=int(seen.get("count", 0)) + int(seen.get("old_count", 0)),
             seeds=[one.encode() for one in found["seeds"]],
             rejected=[one.encode() for one in found["rejected"]],
             ended=int(state.get("ended", 0)),
