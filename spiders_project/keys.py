@@ -108,12 +108,12 @@ class Keys:
 
     @property
     def seen(self) -> str:
-        """Hash of the seen set's shape: level, split, count."""
+        """Hash of the seen set's shape: level, split, count; with expiry also generation, since, and old_*."""
         return f"{self.namespace}:seen"
 
-    def seen_bucket(self, bucket: int) -> str:
-        """Set of 64-bit fingerprints, intset-encoded: one bucket of the seen set."""
-        return f"{self.namespace}:seen:{bucket}"
+    def seen_bucket(self, bucket: int, generation: int = 0) -> str:
+        """Set of 64-bit fingerprints, intset-encoded: one bucket of the seen set; generations come with expiry."""
+        return f"{self.namespace}:seen:{generation}:{bucket}" if generation else f"{self.namespace}:seen:{bucket}"
 
     def host(self, host: str) -> str:
         """Sorted set id → minus the priority: the queue of one host."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timezone
 from math import inf
@@ -38,6 +39,8 @@ def _plain(value: Any) -> Any:
     if is_dataclass(value):
         pairs = ((one.name, getattr(value, one.name)) for one in fields(value))
         return {name: _plain(part) for name, part in pairs if not isinstance(part, bytes)}
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
     return value

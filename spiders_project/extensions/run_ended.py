@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 #: A hook that fails is tried so often, each time by whoever looks after a lease has passed.
 MOST_TRIES = 5
+#: Between two looks of a closing worker, in seconds.
+POLL = 0.5
 
 
 class RunEnded:
@@ -73,7 +75,17 @@ class RunEnded:
         await self._task  # a hook under way is waited for
         if reason == "finished":
             await self._work_off()  # the end that closes this worker
+            await self._wait_for_others()
         await self._client.aclose()
+
+    async def _wait_for_others(self) -> None:
+        """All workers close at once; if the one at the hook is killed, somebody must be there to take over."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._options.frontier_lease_seconds + POLL
+        with suppress(FrontierError):
+            while loop.time() < until and await self._inbox.has_pending():
+                await asyncio.sleep(POLL)
+                await self._work_off()
 
     async def _watch(self) -> None:
         while not self._closing.is_set():

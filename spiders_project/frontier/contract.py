@@ -123,6 +123,8 @@ class Terms:
         max_pages: Stop after so many pages in this run; 0 for no limit.
         seeds_key: Where seeds are read.
         seeds_kind: ``list``, ``set`` or ``zset``.
+        expire_ms: A fingerprint is known for at least so long (and at most twice as long), then the URL may be crawled
+            again; 0: for ever.
     """
 
     limits: HostLimits = HostLimits()
@@ -132,6 +134,7 @@ class Terms:
     max_pages: int = 0
     seeds_key: str = ""
     seeds_kind: str = "list"
+    expire_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,20 +88,23 @@ def _dead(crawl: Crawl, since: int) -> Iterator[Record]:
 
 def _seen(crawl: Crawl) -> Iterator[Record]:
     client: Any = crawl.client
-    bucket = 0
-    # A split moves members into a bucket with a higher number, so an ascending walk misses none.
-    while bucket < (buckets := _buckets(client, crawl.keys.seen)):
-        numbers = range(bucket, min(bucket + BUCKETS, buckets))
-        pipe = client.pipeline(transaction=False)
-        for number in numbers:
-            pipe.smembers(crawl.keys.seen_bucket(number))
-        if members := [member for bucket_members in pipe.execute() for member in bucket_members]:
-            yield ["seen", marks_of(members)]
-        bucket = numbers.stop
+    newest = int(client.hget(crawl.keys.seen, "generation") or 0)
+    for generation in range(max(0, newest - 1), newest + 1):
+        bucket = 0
+        # A split moves members into a bucket with a higher number, so an ascending walk misses none.
+        while bucket < (buckets := _buckets(client, crawl.keys.seen, generation)):
+            numbers = range(bucket, min(bucket + BUCKETS, buckets))
+            pipe = client.pipeline(transaction=False)
+            for number in numbers:
+                pipe.smembers(crawl.keys.seen_bucket(number, generation))
+            if members := [member for bucket_members in pipe.execute() for member in bucket_members]:
+                yield ["seen", marks_of(members)]
+            bucket = numbers.stop
 
 
-def _buckets(client: Any, key: str) -> int:
-    level, split = client.hmget(key, "level", "split")
+def _buckets(client: Any, key: str, generation: int) -> int:
+    newest, *shape = client.hmget(key, "generation", "level", "split", "old_level", "old_split")
+    level, split = shape[:2] if int(newest or 0) == generation else shape[2:]
     return 2 ** int(level) + int(split) if level is not None else 0
 
 

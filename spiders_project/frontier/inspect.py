@@ -160,7 +160,7 @@ def crawl_status(client: redis.Redis, namespace: str, start_urls_key: str = "") 
         pipe.hlen(keys.requests)
         pipe.zcard(keys.delayed)
         pipe.hlen(keys.dead)
-        pipe.hget(keys.seen, "count")
+        pipe.hmget(keys.seen, "count", "old_count")
         pipe.llen(keys.rejected)
         pipe.zrange(keys.workers, 0, -1, withscores=True)
         pipe.hgetall(keys.reports)
@@ -186,7 +186,7 @@ def crawl_status(client: redis.Redis, namespace: str, start_urls_key: str = "") 
         delayed=delayed,
         leased=leased,
         dead=dead,
-        seen=int(seen or 0),
+        seen=sum(int(count or 0) for count in seen),
         done=int(run.get(b"done", 0)),
         pages=int(run.get(b"pages", 0)),
         discarded=int(run.get(b"discarded", 0)),

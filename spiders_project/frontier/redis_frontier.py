@@ -68,6 +68,7 @@ def packed_terms(terms: Terms) -> bytes:
             terms.seeds_kind,
             random.getrandbits(31),  # jitter, not a secret
             new_run_id(),
+            terms.expire_ms,
         )
     )
 

@@ -117,6 +117,12 @@ class Inbox:
                 raise
         self._has_group = True
 
+    async def has_pending(self) -> bool:
+        """Whether a record was taken and is not acknowledged yet."""
+        with translated():
+            summary = await self._client.xpending(self._keys.ended_runs, GROUP)
+        return bool(summary["pending"])
+
     async def keep(self, record_id: str) -> None:
         """The hook is still at work: nobody else may take the record for another lease."""
         with translated():

@@ -40,6 +40,7 @@ def terms_of(settings: Any, options: Options, spider: object, *, seeds_key: str,
         max_pages=getattr(spider, "max_pages", None) or 0,
         seeds_key=seeds_key,
         seeds_kind=seeds_kind,
+        expire_ms=round(settings.getfloat("DUPEFILTER_EXPIRE_SECONDS") * 1000),
     )
 
 

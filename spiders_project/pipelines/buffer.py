@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -13,6 +14,12 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from spiders_project.delivery import Delivery
+
+
+logger = logging.getLogger(__name__)
+
+#: Seconds until a batch is tried again that could not be stored for a reason that nobody thought of.
+FAULT_SECONDS = 5
 
 
 @dataclass(slots=True)
@@ -135,17 +142,30 @@ class Batcher(Generic[EntryT]):
             for entry in batch:
                 del self._gathering[entry.id]
             self._due = False
-            await self._store(batch)
+            await self._store_surely(batch)
             self._flying = []
             self._room.leave(sum(entry.items for entry in batch), sum(entry.size for entry in batch))
-            for entry in batch:
-                for delivery in entry.holds:
+            for delivery in [delivery for entry in batch for delivery in entry.holds]:
+                try:
                     delivery.release()
+                except Exception:
+                    logger.exception("request %s could not be settled", delivery.request_id)
             if not self._due and len(self._gathering) < self._batch_size:
                 break
         self._task = None
         if self._gathering and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._flush_seconds, self.flush)
+
+    async def _store_surely(self, batch: list[EntryT]) -> None:
+        while True:
+            try:
+                await self._store(batch)
+            except Exception:
+                # A fault of ours. To go on without the batch would lose items; so would a task that ends here.
+                logger.exception("A batch could not be stored; trying again in %d s", FAULT_SECONDS)
+                await asyncio.sleep(FAULT_SECONDS)
+            else:
+                return
 
     async def drain(self) -> None:
         """Send everything, and wait until it is stored."""

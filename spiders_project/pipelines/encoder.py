@@ -31,8 +31,8 @@ from spiders_project.errors import RejectedItem
 #: How every document of ours is written and read: times come back aware, in UTC; UUIDs come back as UUIDs.
 CODEC: CodecOptions[dict[str, Any]] = CodecOptions(tz_aware=True, uuid_representation=4)
 
-#: MongoDB refuses more than 100 levels, and our own document is one of them.
-MAX_DEPTH = 98
+#: MongoDB refuses more than 100 levels, and a record of the history puts a value four levels down.
+MAX_DEPTH = 90
 
 _INT64 = range(-(2**63), 2**63)
 _DECIMAL128 = Context(prec=34, Emin=-6143, Emax=6144, traps=[Inexact])

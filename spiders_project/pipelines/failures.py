@@ -92,6 +92,13 @@ def is_id_conflict(error: Mapping[str, Any]) -> bool:
     return "_id" in pattern if pattern else "index: _id_ " in error.get("errmsg", "")
 
 
+def is_curable_upsert(error: Exception) -> bool:
+    """Whether upserts may succeed when they are repeated: also when another worker inserted the same at once."""
+    if isinstance(error, BulkWriteError) and not is_passing(error):
+        return all(is_id_conflict(one) for one in error.details["writeErrors"])
+    return is_passing(error)
+
+
 def explain(error: Exception) -> str:
     """What happened, in one line, for the log. Errors of pymongo name hosts and never credentials."""
     text = str(error).split(", full error:", maxsplit=1)[0].split(" (configured timeouts:", maxsplit=1)[0]

@@ -11,13 +11,16 @@ the two, or a redelivered request, writes the same record again instead of anoth
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import bson
 from pymongo import DeleteMany, ReplaceOne
+from pymongo.errors import PyMongoError
 
 from spiders_project.pipelines.documents import MAX_BYTES, OURS
 from spiders_project.pipelines.encoder import CODEC, decode
+from spiders_project.pipelines.failures import explain, is_curable_upsert
 from spiders_project.pipelines.identity import digest
 
 if TYPE_CHECKING:
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 
     from spiders_project.pipelines.documents import Draft, Version
     from spiders_project.pipelines.patience import Patience
+
+
+logger = logging.getLogger(__name__)
 
 
 class HistoryWriter:
@@ -58,11 +64,17 @@ class HistoryWriter:
         if void:
             writes.append(DeleteMany({"_id": {"$in": void}}))
         if writes:
-            await self._patience(
-                "keep the history",
-                lambda: self._collection.bulk_write(writes, ordered=False),
-                lambda _error: True,
-            )
+            try:
+                await self._patience(
+                    "keep the history",
+                    lambda: self._collection.bulk_write(writes, ordered=False),
+                    is_curable_upsert,
+                )
+            except PyMongoError as error:
+                logger.error(  # noqa: TRY400 - the line says it all
+                    "Not all changes could be kept in %(collection)s: %(why)s",
+                    {"collection": self._collection.name, "why": explain(error)},
+                )
 
     def _changes(self, draft: Draft, document: Mapping[str, Any] | None) -> tuple[list[dict[str, Any]], list[str]]:
         """The records of one document, and the ids of records that a lost race may have left behind."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pymongo import ASCENDING, DESCENDING, IndexModel
 from pymongo.errors import OperationFailure, PyMongoError
 
+from spiders_project import statnames
 from spiders_project.pipelines.failures import explain
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ async def ensure_indexes(
     """
     for model in models:
         if problem := await _problem(collection, model, patience):
-            count("mongo/index_errors", 1)
+            count(statnames.INDEX_ERRORS, 1)
             logger.error(
                 "The index %(index)s of %(collection)s cannot be made: %(why)s",
                 {"index": model.document["name"], "collection": collection.name, "why": problem},

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import bson
 from bson.raw_bson import RawBSONDocument
 from pymongo import ReplaceOne
+from pymongo.errors import PyMongoError
 
 from spiders_project.pipelines.buffer import Entry
 from spiders_project.pipelines.encoder import CODEC, EncodeError, encode
+from spiders_project.pipelines.failures import explain, is_curable_upsert
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from pymongo.asynchronous.collection import AsyncCollection
 
     from spiders_project.pipelines.patience import Patience
+
+logger = logging.getLogger(__name__)
 
 #: Characters of a text, and members of a list, that an item keeps which is too large to be kept whole.
 EXCERPT = 200
@@ -93,7 +98,7 @@ def rejected(  # one argument a field of the document
     }
     if size is not None:
         document["size"] = size
-    return Reject(reject_id, bson.encode(document, codec_options=CODEC))
+    return Reject(reject_id, bson.encode(encode(document), codec_options=CODEC))
 
 
 class RejectsWriter:
@@ -108,9 +113,15 @@ class RejectsWriter:
         writes: list[ReplaceOne[Any]] = [
             ReplaceOne({"_id": one.id}, RawBSONDocument(one.raw), upsert=True) for one in rejects
         ]
-        # Another worker's upsert of the same document makes a duplicate key: the repetition replaces it.
-        await self._patience(
-            "keep what was rejected",
-            lambda: self._collection.bulk_write(writes, ordered=False),
-            lambda _error: True,
-        )
+        try:
+            await self._patience(
+                "keep what was rejected",
+                lambda: self._collection.bulk_write(writes, ordered=False),
+                is_curable_upsert,
+            )
+        except PyMongoError as error:
+            # There is no third place to keep an item in; waiting for ever would hold up the whole crawl.
+            logger.critical(
+                "Not all of %(number)d rejected items could be kept in %(collection)s: %(why)s",
+                {"number": len(rejects), "collection": self._collection.name, "why": explain(error)},
+            )

@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import datetime, timezone
-from itertools import count
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 from weakref import WeakKeyDictionary
 
-import bson
-from bson.errors import BSONError
-
-from spiders_project import items
-from spiders_project.errors import RejectedItem
+from spiders_project import items, statnames
 from spiders_project.pipelines.buffer import Batcher, Room
 from spiders_project.pipelines.client import connect, database, wait_until_usable
-from spiders_project.pipelines.documents import MAX_BYTES, Draft, item_fields, own_fields
-from spiders_project.pipelines.encoder import CODEC, EncodeError, decode, encode
+from spiders_project.pipelines.drafting import draft_item, reject_draft, reject_item
 from spiders_project.pipelines.history import HistoryWriter
-from spiders_project.pipelines.identity import content_hash, digest, item_id
 from spiders_project.pipelines.indexes import ensure_indexes, index_model
 from spiders_project.pipelines.options import StorageOptions
 from spiders_project.pipelines.patience import Patience
-from spiders_project.pipelines.reasons import Rejection
-from spiders_project.pipelines.rejects import Reject, RejectsWriter, rejected
+from spiders_project.pipelines.rejects import RejectsWriter
 from spiders_project.pipelines.shape import Shape, shape_of
-from spiders_project.pipelines.writer import Refusal, Writer
+from spiders_project.pipelines.writer import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -38,12 +28,12 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from spiders_project.delivery import Origin
+    from spiders_project.pipelines.documents import Draft
+    from spiders_project.pipelines.reasons import Rejection
+    from spiders_project.pipelines.rejects import Reject
+    from spiders_project.pipelines.writer import Refusal
 
 logger = logging.getLogger(__name__)
-
-# What stands for the request of an item without one: each such item was scraped once.
-_PROCESS = uuid4().hex[:12]
-_item_numbers = count()
 
 
 class Storage:
@@ -74,7 +64,7 @@ class Storage:
         self.tasks: set[asyncio.Task[None]] = set()
         self._client: AsyncMongoClient[dict[str, Any]] | None = None
         self._db: AsyncDatabase[dict[str, Any]] | None = None
-        self._patience = Patience(lambda: count("mongo/waits", 1))
+        self._patience = Patience(lambda: count(statnames.WAITS, 1))
 
     async def open(self) -> None:
         """Return when MongoDB can be written to; waits while it is away.
@@ -111,10 +101,6 @@ class Storage:
             await self._client.close()
         return lost
 
-    def shape(self, item: Any) -> Shape:
-        """How items like this one are stored."""
-        return self._shape(type(item))
-
     def _shape(self, kind: type[Any]) -> Shape:
         shape = self._shapes.get(kind)
         if shape is None:
@@ -122,80 +108,36 @@ class Storage:
             self._index(shape)
         return shape
 
-    def draft(self, item: Any, origin: Origin | None, known_id: str | None = None) -> Draft:
-        """Encode an item; ``known_id`` is the ``_id`` of a replayed one, where it has no key of its own.
-
-        Raises:
-            Rejection: It cannot be stored.
-        """
-        shape = self.shape(item)
-        try:
-            fields = encode(item)
-        except EncodeError as error:
-            raise Rejection("unencodable", str(error)) from None
-        if not isinstance(fields, dict):
-            raise Rejection("no-item", f"a {type(item).__name__} is no item")
-        try:
-            key = known_id if known_id and not shape.key_fields else item_id(fields, shape, origin)
-        except RejectedItem as error:
-            raise Rejection("key", str(error)) from None
-        try:
-            raw = bson.encode(own_fields(fields), codec_options=CODEC)
-        except (BSONError, OverflowError, UnicodeError) as error:
-            raise Rejection("unencodable", str(error)) from None
-        if len(raw) > MAX_BYTES:
-            raise Rejection("too-large", f"{len(raw)} bytes as BSON; MongoDB's limit is 16 MiB (16777216)", len(raw))
-        return Draft(
-            id=key,
-            raw=raw,
-            content_hash=content_hash(fields, shape),
-            spider=self.spider,
-            request_ids=[origin.delivery.request_id if origin else f"{_PROCESS}-{next(_item_numbers)}"],
-            seen_at=_now(),
-        )
-
     async def put(self, item: Any, origin: Origin | None, known_id: str | None = None) -> None:
         """Take an item; returns once it is buffered, later when the buffer is full.
 
         Raises:
             Rejection: It cannot be stored; the caller decides what becomes of it.
         """
-        draft = self.draft(item, origin, known_id)
+        shape = self._shape(type(item))
+        draft = draft_item(item, shape, self.spider, origin, known_id)
         await self._enter(draft, origin)
-        self._batcher(self.shape(item)).add(draft)
+        self._batcher(shape).add(draft)
 
     async def reject(self, item: Any, origin: Origin | None, rejection: Rejection) -> None:
-        """Set an item aside with its reason; returns once it is buffered."""
-        self._count(f"items/rejected/{rejection.code}", 1)
-        shape = self.shape(item)
-        reject = self._reject(item, origin, shape, rejection)
+        """Set an item aside with its reason; returns once it is buffered. Without ``open`` it is counted only."""
+        self._count(f"{statnames.REJECTED}/{rejection.code}", 1)
+        if self._db is None:
+            return
+        shape = self._shape(type(item))
+        reject = reject_item(item, shape, self.spider, origin, rejection)
         await self._enter(reject, origin)
         self._reject_batcher(shape).add(reject)
 
     async def _enter(self, entry: Draft | Reject, origin: Origin | None) -> None:
         if self._room.full(entry.size):
-            self._count("mongo/buffer_full", 1)
+            self._count(statnames.BUFFER_FULL, 1)
             for batcher in self._batchers():
                 batcher.flush()
         await self._room.enter(entry.size)
         if origin is not None:
             origin.delivery.hold()
             entry.holds.append(origin.delivery)
-
-    def _reject(self, item: Any, origin: Origin | None, shape: Shape, rejection: Rejection) -> Reject:
-        place = [origin.delivery.fingerprint.hex(), origin.ordinal] if origin else repr(item)
-        return rejected(
-            reject_id=digest([shape.name, place]),
-            item=item,
-            item_class=shape.path,
-            item_id=_id_or_none(item, shape, origin),
-            spider=self.spider,
-            code=rejection.code,
-            reason=rejection.reason,
-            request_id=origin.delivery.request_id if origin else None,
-            rejected_at=_now(),
-            size=rejection.size,
-        )
 
     def _index(self, shape: Shape) -> None:
         if self._db is None:
@@ -244,35 +186,12 @@ class Storage:
         return batcher
 
     def _refused(self, refusal: Refusal, shape: Shape) -> Reject:
-        """What MongoDB itself will not store."""
-        draft = refusal.draft
-        self._count(f"items/rejected/{refusal.code}", 1)
+        self._count(f"{statnames.REJECTED}/{refusal.code}", 1)
         logger.error(
             "MongoDB refuses an item of %(name)s, kept in %(rejected)s: %(reason)s",
             {"name": shape.name, "rejected": shape.rejected, "reason": refusal.reason},
         )
-        return rejected(
-            reject_id=digest([shape.name, draft.id]),
-            item=item_fields(decode(draft.raw)),
-            item_class=shape.path,
-            item_id=draft.id,
-            spider=draft.spider,
-            code=refusal.code,
-            reason=refusal.reason,
-            request_id=draft.request_ids[-1],
-            rejected_at=draft.seen_at,
-        )
-
-
-def _id_or_none(item: Any, shape: Shape, origin: Origin | None) -> str | None:
-    try:
-        return item_id(encode(item), shape, origin)
-    except (RejectedItem, AttributeError):
-        return None
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)
+        return reject_draft(refusal, shape)
 
 
 _storages: WeakKeyDictionary[Crawler, Storage] = WeakKeyDictionary()
@@ -286,11 +205,10 @@ def storage_of(crawler: Crawler) -> Storage:
     """
     storage = _storages.get(crawler)
     if storage is None:
-        stats = crawler.stats
         storage = _storages[crawler] = Storage(
             StorageOptions.from_settings(crawler.settings),
             crawler.spidercls.name,
-            stats.inc_value,
+            crawler.stats.inc_value,
             [one for one in vars(items).values() if isinstance(one, type) and hasattr(one, "indexes")],
         )
     return storage

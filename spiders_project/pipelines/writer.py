@@ -7,8 +7,10 @@ import logging
 import random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pymongo import UpdateOne
 from pymongo.errors import BulkWriteError
 
+from spiders_project import statnames
 from spiders_project.pipelines.documents import STATE, write_of
 from spiders_project.pipelines.failures import explain, is_id_conflict, is_passing
 
@@ -79,9 +81,9 @@ class Writer:
                 await self._set_aside(outcome.refused)
             left = outcome.again
             if left:
-                self._count("mongo/conflicts", len(left))
+                self._count(statnames.CONFLICTS, len(left))
                 await asyncio.sleep(random.uniform(0, CONFLICT_PAUSE))  # noqa: S311 - spreads workers
-        self._count("mongo/batches", 1)
+        self._count(statnames.BATCHES, 1)
 
     async def _look(self, drafts: list[Draft]) -> dict[str, dict[str, Any]]:
         ids = [draft.id for draft in drafts]
@@ -121,12 +123,14 @@ class Writer:
                 again.append(draft)
             else:
                 refused.append(Refusal(draft, f"mongo-{one['code']}", one["errmsg"]))
+        self._count(statnames.INSERTED, details["nInserted"] + details["nUpserted"])
         done = details["nInserted"] + details["nMatched"] + details["nUpserted"]
         if done + len(details["writeErrors"]) < len(drafts):
             # A touch found another revision than was read, and MongoDB does not say which one it was.
             bad = {refusal.draft.id for refusal in refused}
             again = [draft for draft in drafts if draft.id not in bad]
         else:
-            self._count("mongo/inserted", details["nInserted"] + details["nUpserted"])
-            self._count("mongo/updated", details["nMatched"])
+            unchanged = sum(isinstance(write, UpdateOne) for write in writes)
+            self._count(statnames.UPDATED, details["nMatched"] - unchanged)
+            self._count(statnames.UNCHANGED, unchanged)
         return Outcome(again, refused)

@@ -35,7 +35,7 @@ from spiders_project.frontier.contract import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-HUNGRY_MS, REFUSED_MS, SLACK_MS = 1500, 1000, 20
+HUNGRY_MS, REFUSED_MS, SLACK_MS, SOON_MS = 1500, 1000, 20, 5000
 RETRY_MS, PAUSED_MS, YOUNG_MS = 50, 1000, 60_000
 
 
@@ -79,6 +79,8 @@ class Store:
     hungry: dict[str, int] = field(default_factory=dict)
     dead: dict[str, bytes] = field(default_factory=dict)
     seen: set[bytes] = field(default_factory=set)
+    seen_before: set[bytes] = field(default_factory=set)  # the older generation, where fingerprints expire
+    seen_since: int | None = None
     seeds: list[bytes] = field(default_factory=list)
     rejected: list[bytes] = field(default_factory=list)
     run: Run | None = None
@@ -151,10 +153,7 @@ class ModelFrontier:
         if self._limit_reached():
             self._discard(1)
             return True
-        known = put.fingerprint in store.seen
-        if put.fingerprint:
-            store.seen.add(put.fingerprint)
-        if put.fingerprint and known and not put.force:
+        if put.fingerprint and not self._mark(put.fingerprint, anew=put.force) and not put.force:
             return False
         if store.run is None or not store.run.open:
             store.runs += 1
@@ -168,6 +167,19 @@ class ModelFrontier:
         else:
             self._enqueue(id_, score, put.host)
         store.idle_since = None
+        return True
+
+    def _mark(self, fingerprint: bytes, *, anew: bool) -> bool:
+        """Mark a fingerprint; False when it was marked before."""
+        store, expire = self.store, self.terms.expire_ms
+        if expire and store.seen_since is None:
+            store.seen_since = store.now
+        elif expire and (age := store.now - (store.seen_since or 0)) >= expire:
+            store.seen_before = store.seen if age < 2 * expire else set()
+            store.seen, store.seen_since = set(), store.now
+        if fingerprint in store.seen or (fingerprint in store.seen_before and not anew):
+            return False
+        store.seen.add(fingerprint)
         return True
 
     def _end_lease(self, worker: str, id_: str) -> Lease | None:
@@ -329,6 +341,9 @@ class ModelFrontier:
 
         claims: list[Claim] = []
         for keeps_share in (True, False):
+            soon = [*store.turns, *(host for host, until in store.waiting.items() if until <= store.now + SOON_MS)]
+            if not keeps_share and any(not share or held[host] < share for host in soon):
+                break
             while len(claims) < want:
                 hosts = [host for host in store.turns if not owes_others(host)]
                 if keeps_share and share:

@@ -231,3 +231,16 @@ def test_slots_are_shared_only_while_another_worker_is_hungry(world: World):
     assert len(one.claim(9)) == 2
     world.advance(1500)
     assert len(one.claim(9, held={"a": 2})) == 2
+
+
+def test_a_host_that_may_be_visited_soon_keeps_its_share_free(world: World):
+    worker = world.worker(host_limits={"slow": HostLimits(delay_ms=1000)})
+    worker.say(*(put("huge") for _ in range(50)), put("slow"), put("slow"))
+    assert len(worker.claim(10, share=3)) == 4
+    assert worker.claim(10, share=3, held={"huge": 3, "slow": 1}) == []
+
+
+def test_a_host_that_is_paused_for_long_keeps_no_slots_free(world: World):
+    worker = world.worker()
+    worker.say(*(put("huge") for _ in range(50)), put("paused"), Pause("paused", 3_600_000))
+    assert len(worker.claim(10, share=3)) == 10

@@ -185,7 +185,7 @@ class ModelWorld:
             leased=store.leased,
             workers=dict(store.beats),
             dead=set(store.dead),
-            seen=len(store.seen),
+            seen=len(store.seen) + len(store.seen_before),
             seeds=list(store.seeds),
             rejected=list(store.rejected),
             ended=store.ended,
@@ -224,6 +224,7 @@ return cmsgpack.pack({
   active = hash(ns .. ':active'), delayed = zset(ns .. ':delayed'), places = hash(ns .. ':delayed:places'),
   workers = zset(ns .. ':workers'), dead = redis.call('HKEYS', ns .. ':dead'), state = hash(ns .. ':state'),
   run = hash(ns .. ':run'), seen = hash(ns .. ':seen'), rejected = redis.call('LRANGE', ns .. ':start_urls:rejected', 0, -1),
+  seeds = redis.call('TYPE', ns .. ':start_urls').ok == 'list' and redis.call('LRANGE', ns .. ':start_urls', 0, -1) or {},
   queues = queues, leases = leases, buckets = buckets})
 """
 
@@ -288,15 +289,16 @@ class RedisWorld:
         return found
 
     def facts(self) -> Facts:
-        found = self.look()
+        return self.facts_of(self.look())
+
+    def facts_of(self, found: dict[str, Any]) -> Facts:
         places = pairs(found["places"])
         delayed = {}
         for id_, due in pairs(found["delayed"]).items():
             score, host = places.pop(id_).split(" ", 1)
             delayed[id_] = (int(due), int(score), host)
         assert not places, "a place without a delayed request"
-        state, run = pairs(found["state"]), pairs(found["run"])
-        seeds = self.worker("facts", seeds_kind=self._kind).peek()
+        state, run, seen = pairs(found["state"]), pairs(found["run"]), pairs(found["seen"])
         return Facts(
             requests={id_: payload.encode() for id_, payload in pairs(found["requests"]).items()},
             queues={
@@ -313,8 +315,8 @@ class RedisWorld:
             leased=int(state.get("leased", 0)),
             workers={worker: int(beat) for worker, beat in pairs(found["workers"]).items()},
             dead=set(found["dead"]),
-            seen=int(pairs(found["seen"]).get("count", 0)),
-            seeds=seeds,
+            seen=int(seen.get("count", 0)) + int(seen.get("old_count", 0)),
+            seeds=[one.encode() for one in found["seeds"]],
             rejected=[one.encode() for one in found["rejected"]],
             ended=int(state.get("ended", 0)),
             run=run_facts(

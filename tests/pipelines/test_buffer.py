@@ -99,3 +99,23 @@ def test_what_was_not_stored_is_counted_when_the_buffer_is_abandoned():
         await settle()
 
     asyncio.run(run())
+
+
+def test_a_fault_of_ours_is_tried_again_and_loses_nothing(monkeypatch, caplog):
+    monkeypatch.setattr("spiders_project.pipelines.buffer.FAULT_SECONDS", 0)
+    stored = []
+
+    async def store(batch):
+        if len(stored) < 2:
+            stored.append("fault")
+            raise ZeroDivisionError
+        stored.append([entry.id for entry in batch])
+
+    async def run():
+        batcher = Batcher(store, Room(100, 10**6), batch_size=5, flush_seconds=60)
+        batcher.add(entry(1))
+        await batcher.drain()
+
+    asyncio.run(run())
+    assert stored == ["fault", "fault", ["1"]]
+    assert "A batch could not be stored" in caplog.text

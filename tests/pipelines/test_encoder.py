@@ -190,7 +190,10 @@ def test_what_has_no_form_is_named_by_its_path(value, message):
         encode(value)
 
 
-def test_the_deepest_that_mongodb_takes_is_taken(put, mongo_db):
-    put(({"value": within(98)}, None))
+def test_what_is_nested_as_deep_as_may_be_is_stored_and_its_history_too(put, mongo_db):
+    deepest, tested = within(90), {"item_keys": {"dict": ("n",)}, "history": True}
+    put(({"n": 1, "value": deepest}, None), **tested)
+    put(({"n": 1, "value": within(90, 2)}, None), **tested)
 
-    assert mongo_db["items"].find_one()["value"] == within(98)
+    assert mongo_db["items"].find_one()["value"] == within(90, 2)
+    assert mongo_db["items_history"].find_one()["fields"]["value"]["before"] == deepest

@@ -135,3 +135,13 @@ def test_an_item_is_never_changed_and_a_reused_dict_keeps_no_id(put, mongo_db, s
 
     assert item == {"isbn": "1"}
     assert mongo_db["items"].count_documents({}) == 2
+
+
+def test_what_became_of_each_item_is_counted(put, stats, settled):
+    put(*((Book(str(n), "a title"), settled.origin(f"a{n}")) for n in range(5)))
+    put(*((Book(str(n), "a title" if n < 3 else "another"), settled.origin(f"b{n}")) for n in range(7)))
+
+    assert stats["mongo/inserted"] == 5 + 2
+    assert stats["mongo/updated"] == 2
+    assert stats["mongo/unchanged"] == 3
+    assert stats["mongo/batches"] == 2

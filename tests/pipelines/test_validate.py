@@ -12,7 +12,9 @@ from scrapy.exceptions import DropItem
 
 from spiders_project.delivery import current_origin
 from spiders_project.errors import ConfigError
+from spiders_project.pipelines.options import StorageOptions
 from spiders_project.pipelines.reasons import Rejection
+from spiders_project.pipelines.storage import Storage
 from spiders_project.pipelines.validate import ValidatePipeline, Validator
 
 PRICED = {"type": "object", "required": ["price"], "properties": {"price": {"type": "number", "minimum": 1}}}
@@ -88,3 +90,14 @@ def test_a_refused_item_is_kept_with_its_reason_and_its_request_waits_for_that(o
     assert kept["spider"] == "shop"
     assert stats["items/rejected/invalid-required"] == 1
     assert mongo_db["items"].count_documents({}) == 0
+
+
+def test_without_a_storage_an_item_is_dropped_and_counted(stats):
+    async def run():
+        options = StorageOptions(item_schemas={"shop": PRICED})
+        storage = Storage(options, "shop", lambda name, number: stats.update({name: number}))
+        with pytest.raises(DropItem):
+            await ValidatePipeline(storage).process_item({"name": "x"})
+
+    asyncio.run(run())
+    assert stats["items/rejected/invalid-required"] == 1

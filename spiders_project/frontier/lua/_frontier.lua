@@ -4,7 +4,7 @@
 -- ARGV[1]  namespace
 -- ARGV[2]  worker id
 -- ARGV[3]  msgpack array of terms: {delay_ms, jitter, concurrency, hosts: {host: {delay_ms, jitter, concurrency}},
---          order, max_idle_ms, max_pages, seeds_key, seeds_kind, random_seed, run_candidate}
+--          order, max_idle_ms, max_pages, seeds_key, seeds_kind, random_seed, run_candidate, expire_ms}
 --
 -- A queue's place is (score, id): score is minus the priority, ids are hexadecimal numbers of fixed width, and
 -- a sorted set orders equal scores by member. So a request that returns takes its old place by itself.
@@ -14,7 +14,7 @@ local ns, worker = ARGV[1], ARGV[2]
 local terms = cmsgpack.unpack(ARGV[3])
 local delay_ms, jitter, concurrency, host_terms = terms[1], terms[2], terms[3], terms[4]
 local order, max_idle_ms, max_pages, seeds_key, seeds_kind = terms[5], terms[6], terms[7], terms[8], terms[9]
-local run_candidate = terms[11]
+local run_candidate, expire_ms = terms[11], terms[12]
 math.randomseed(terms[10])  -- Redis seeds the same way for each call, so all workers would draw the same jitter
 
 local time = call('TIME')
@@ -165,56 +165,98 @@ end
 -- so there is never a stop-the-world rehash. A bucket that waits for its split holds up to twice the load factor,
 -- which must stay below 512 with room for chance.
 
+--
+-- With DUPEFILTER_EXPIRE_SECONDS there are two generations: marks are made in the newer one, and looked for in both. When
+-- the newer has grown that old it becomes the older one, so a mark is kept for once to twice that time; then Redis
+-- itself drops the buckets, one by one.
+
 local LOAD = 200
-local seen_level, seen_split, seen_count
+local seen_fields = {'level', 'split', 'count', 'generation', 'since', 'old_level', 'old_split', 'old_count'}
+local seen, seen_changed = nil, false
 
 local function seen_load()
-  local values = call('HMGET', k_seen, 'level', 'split', 'count')
-  seen_level = 2 ^ tonumber(values[1] or '0')
-  seen_split, seen_count = tonumber(values[2] or '0'), tonumber(values[3] or '0')
+  seen = {}
+  for i, value in ipairs(call('HMGET', k_seen, unpack(seen_fields))) do
+    seen[seen_fields[i]] = tonumber(value or '0')
+  end
+  if expire_ms == 0 then return end
+  if seen.since == 0 then
+    seen.since = now
+    seen_changed = true
+  elseif now - seen.since >= expire_ms then
+    seen.old_level, seen.old_split, seen.old_count = seen.level, seen.split, seen.count
+    if now - seen.since >= 2 * expire_ms then seen.old_count = 0 end
+    seen.level, seen.split, seen.count = 0, 0, 0
+    seen.generation, seen.since = seen.generation + 1, now
+    seen_changed = true
+  end
 end
 
-local function seen_bucket(fingerprint)
+local function seen_bucket(fingerprint, level, split)
   local hash = tonumber(string.sub(fingerprint, -9))  -- the low decimal digits of a uniform number are uniform
   if hash < 0 then hash = -hash end
-  local bucket = hash % seen_level
-  if bucket < seen_split then bucket = hash % (seen_level * 2) end
+  local bucket = hash % 2 ^ level
+  if bucket < split then bucket = hash % 2 ^ (level + 1) end
   return bucket
 end
 
-local function seen_key(bucket) return string.format('%s:seen:%d', ns, bucket) end
+local function seen_key(generation, bucket)
+  if generation == 0 then return string.format('%s:seen:%d', ns, bucket) end
+  return string.format('%s:seen:%d:%d', ns, generation, bucket)
+end
+
+local function seen_expire(key)
+  if expire_ms > 0 then call('PEXPIRE', key, string.format('%.0f', seen.since + 2 * expire_ms - now)) end
+end
 
 local function seen_grow()
-  local from, to = seen_split, seen_split + seen_level
-  local members = call('SMEMBERS', seen_key(from))
-  seen_split = seen_split + 1
+  local size = 2 ^ seen.level
+  local from, to = seen.split, seen.split + size
+  local members = call('SMEMBERS', seen_key(seen.generation, from))
   local halves = {[from] = {}, [to] = {}}
   for _, member in ipairs(members) do
-    local half = halves[seen_bucket(member)]
+    local half = halves[seen_bucket(member, seen.level, seen.split + 1)]
     half[#half + 1] = member
   end
-  if seen_split == seen_level then seen_level, seen_split = seen_level * 2, 0 end
-  call('DEL', seen_key(from))
+  seen.split = seen.split + 1
+  if seen.split == size then seen.level, seen.split = seen.level + 1, 0 end
+  call('DEL', seen_key(seen.generation, from))
   for bucket, half in pairs(halves) do
+    local key = seen_key(seen.generation, bucket)
     for first = 1, #half, 4000 do
-      call('SADD', seen_key(bucket), unpack(half, first, math.min(first + 3999, #half)))
+      call('SADD', key, unpack(half, first, math.min(first + 3999, #half)))
     end
+    seen_expire(key)
   end
 end
 
--- Mark a fingerprint (a decimal string of a signed 64-bit integer); true when it was not marked before.
-local function seen_add(fingerprint)
-  if not seen_level then seen_load() end
-  if call('SADD', seen_key(seen_bucket(fingerprint)), fingerprint) == 0 then return false end
-  seen_count = seen_count + 1
-  if seen_count > LOAD * (seen_level + seen_split) then seen_grow() end
+-- Mark a fingerprint (a decimal string of a signed 64-bit integer); true when it was not marked before. With `anew` it
+-- is kept from now on for its full time.
+local function seen_add(fingerprint, anew)
+  if not seen then seen_load() end
+  if seen.old_count > 0 and not anew then
+    local bucket = seen_bucket(fingerprint, seen.old_level, seen.old_split)
+    if call('SISMEMBER', seen_key(seen.generation - 1, bucket), fingerprint) == 1 then return false end
+  end
+  local key = seen_key(seen.generation, seen_bucket(fingerprint, seen.level, seen.split))
+  if call('SADD', key, fingerprint) == 0 then return false end
+  seen_changed = true
+  seen_expire(key)
+  seen.count = seen.count + 1
+  if seen.count > LOAD * (2 ^ seen.level + seen.split) then seen_grow() end
   return true
 end
 
 local function seen_save()
-  if not seen_level then return end
-  call('HSET', k_seen, 'level', string.format('%.0f', math.log(seen_level) / math.log(2)),
-       'split', seen_split, 'count', string.format('%.0f', seen_count))
+  if not seen_changed then return end
+  local values = {}
+  for i, field in ipairs(seen_fields) do
+    if i <= 3 or expire_ms > 0 then
+      values[#values + 1] = field
+      values[#values + 1] = string.format('%.0f', seen[field])
+    end
+  end
+  call('HSET', k_seen, unpack(values))
 end
 
 -- ---------------------------------------------------------------- requests
@@ -233,7 +275,7 @@ local function put_request(put)
     discard(1)
     return true
   end
-  if fingerprint ~= '' and not seen_add(fingerprint) and not force then return false end
+  if fingerprint ~= '' and not seen_add(fingerprint, force) and not force then return false end
   open_run()
   set_state('sequence', state.sequence + 1)
   local id = string.format('%010x', state.sequence)

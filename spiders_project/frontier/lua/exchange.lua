@@ -221,13 +221,19 @@ local function claim_from(host)
   offer(host)
 end
 
--- Whether every host that has work, now or soon, has its share of this worker.
+-- Whether every host that may be visited now or soon has its share of this worker. Who is paused for longer, or has
+-- only just been booked and has no more work, holds nobody up for longer than this.
+local SOON_MS = 5000
+
 local function only_full_hosts()
-  local full = 0
+  local soon, full = now + SOON_MS, 0
   for host in pairs(held) do
-    if has_share(host) and (call('ZSCORE', k_ready, host) or call('ZSCORE', k_waiting, host)) then full = full + 1 end
+    if has_share(host) then
+      local free_at = tonumber(call('ZSCORE', k_waiting, host) or 'inf')
+      if free_at <= soon or call('ZSCORE', k_ready, host) then full = full + 1 end
+    end
   end
-  return full >= call('ZCARD', k_ready) + call('ZCARD', k_waiting)
+  return full >= call('ZCARD', k_ready) + call('ZCOUNT', k_waiting, '-inf', soon)
 end
 
 -- First the hosts that have not their share of this worker; when there are no others, any that is not owed to others.

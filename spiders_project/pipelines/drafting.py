@@ -1,0 +1,100 @@
+"""From an item to what waits to be written: a draft of its document, or of what is kept of a rejected one."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from itertools import count
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import bson
+from bson.errors import BSONError
+
+from spiders_project.errors import RejectedItem
+from spiders_project.pipelines.documents import MAX_BYTES, Draft, item_fields, own_fields
+from spiders_project.pipelines.encoder import CODEC, EncodeError, decode, encode
+from spiders_project.pipelines.identity import content_hash, digest, item_id
+from spiders_project.pipelines.reasons import Rejection
+from spiders_project.pipelines.rejects import rejected
+
+if TYPE_CHECKING:
+    from spiders_project.delivery import Origin
+    from spiders_project.pipelines.rejects import Reject
+    from spiders_project.pipelines.shape import Shape
+    from spiders_project.pipelines.writer import Refusal
+
+# What stands for the request of an item without one: each such item was scraped once.
+_PROCESS = uuid4().hex[:12]
+_numbers = count()
+
+
+def draft_item(item: Any, shape: Shape, spider: str, origin: Origin | None, known_id: str | None = None) -> Draft:
+    """Encode an item; ``known_id`` is the ``_id`` of a replayed one, for want of a key of its own.
+
+    Raises:
+        Rejection: It cannot be stored.
+    """
+    try:
+        fields = encode(item)
+    except EncodeError as error:
+        raise Rejection("unencodable", str(error)) from None
+    if not isinstance(fields, dict):
+        raise Rejection("no-item", f"a {type(item).__name__} is no item")
+    try:
+        key = known_id if known_id and not shape.key_fields else item_id(fields, shape, origin)
+    except RejectedItem as error:
+        raise Rejection("key", str(error)) from None
+    try:
+        raw = bson.encode(own_fields(fields), codec_options=CODEC)
+    except (BSONError, OverflowError, UnicodeError) as error:
+        raise Rejection("unencodable", str(error)) from None
+    if len(raw) > MAX_BYTES:
+        raise Rejection("too-large", f"{len(raw)} bytes as BSON; MongoDB's limit is 16 MiB (16777216)", len(raw))
+    return Draft(
+        id=key,
+        raw=raw,
+        content_hash=content_hash(fields, shape),
+        spider=spider,
+        request_ids=[origin.delivery.request_id if origin else f"{_PROCESS}-{next(_numbers)}"],
+        seen_at=datetime.now(timezone.utc),
+    )
+
+
+def reject_item(item: Any, shape: Shape, spider: str, origin: Origin | None, rejection: Rejection) -> Reject:
+    """What is kept of an item that is not stored; under the same ``_id`` after a redelivery."""
+    place = [origin.delivery.fingerprint.hex(), origin.ordinal] if origin else repr(item)
+    return rejected(
+        reject_id=digest([shape.name, place]),
+        item=item,
+        item_class=shape.path,
+        item_id=_id_or_none(item, shape, origin),
+        spider=spider,
+        code=rejection.code,
+        reason=rejection.reason,
+        request_id=origin.delivery.request_id if origin else None,
+        rejected_at=datetime.now(timezone.utc),
+        size=rejection.size,
+    )
+
+
+def reject_draft(refusal: Refusal, shape: Shape) -> Reject:
+    """What is kept of an item that MongoDB itself will not store."""
+    draft = refusal.draft
+    return rejected(
+        reject_id=digest([shape.name, draft.id]),
+        item=item_fields(decode(draft.raw)),
+        item_class=shape.path,
+        item_id=draft.id,
+        spider=draft.spider,
+        code=refusal.code,
+        reason=refusal.reason,
+        request_id=draft.request_ids[-1],
+        rejected_at=draft.seen_at,
+    )
+
+
+def _id_or_none(item: Any, shape: Shape, origin: Origin | None) -> str | None:
+    try:
+        return item_id(encode(item), shape, origin)
+    except (RejectedItem, AttributeError):
+        return None

@@ -1,0 +1,85 @@
+"""Frontiers that break one promise each: a pytest plugin by which the suite shows that it would notice.
+
+``SABOTAGE=no_reaper pytest -p tests.conformance.sabotage tests/conformance``
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import msgpack
+
+from spiders_project.frontier import redis_frontier, scripts
+from spiders_project.frontier.contract import Put
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spiders_project.frontier.contract import Answer, Batch
+
+PATCHES = {
+    # A claim takes the request out of Redis, as a pop does.
+    "no_lease": (
+        "exchange",
+        "return answer(claims_of(claimed), dropped, discarded, false)",
+        """
+        local claims = claims_of(claimed)
+        for _, one in ipairs(claimed) do call('HDEL', k_requests, one[1]) end
+        return answer(claims, dropped, discarded, false)
+        """,
+    ),
+    # Nobody looks for dead workers.
+    "no_reaper": ("heartbeat", "if patience > 0 then", "if false then"),
+}
+
+MARK_LUA = """
+local marks, known = cmsgpack.unpack(ARGV[4]), {}
+for index, mark in ipairs(marks) do known[index] = not seen_add(mark) end
+save()
+seen_save()
+return cmsgpack.pack(known)
+"""
+
+
+def _patched(source: Callable[[str], str], script: str, old: str, new: str) -> Callable[[str], str]:
+    def patched(name: str) -> str:
+        text = source(name)
+        if name != script:
+            return text
+        assert old in text, f"the sabotage does not fit {script}.lua any more"
+        return text.replace(old, new)
+
+    return patched
+
+
+def _put_in_two_steps(script: str) -> None:
+    """Mark first, queue afterwards: as scrapy-redis does."""
+    one_step = redis_frontier.RedisFrontier.exchange
+
+    async def two_steps(self: redis_frontier.RedisFrontier, batch: Batch) -> Answer:
+        filtered = [one for one in batch.operations if isinstance(one, Put) and one.fingerprint and not one.force]
+        marks = [redis_frontier._put(one)[3] for one in filtered]
+        head = (self.keys.namespace, self.worker, redis_frontier.packed_terms(self.terms))
+        client: Any = self.client
+        known = await client.eval(script, 1, self.keys.requests, *head, redis_frontier.pack(marks))
+        new = {one for one, is_known in zip(filtered, msgpack.unpackb(known), strict=True) if not is_known}
+        operations = [
+            replace(one, fingerprint=b"") if isinstance(one, Put) and one in new else one for one in batch.operations
+        ]
+        return await one_step(self, replace(batch, operations=operations))
+
+    redis_frontier.RedisFrontier.exchange = two_steps  # type: ignore[method-assign]
+
+
+def pytest_configure() -> None:
+    variant = os.environ["SABOTAGE"]
+    if variant in PATCHES:
+        scripts.source = _patched(scripts.source, *PATCHES[variant])  # type: ignore[assignment]
+    elif variant == "two_steps":
+        shared = (files("spiders_project.frontier") / "lua" / "_frontier.lua").read_text("utf-8")
+        _put_in_two_steps(shared + MARK_LUA)
+    else:
+        assert variant == "none", variant

@@ -1,0 +1,60 @@
+"""What is kept of an item that cannot be stored."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from spiders_project.pipelines.reasons import Rejection
+from spiders_project.pipelines.rejects import keepable
+
+
+def test_a_redelivered_item_is_rejected_once(opened, mongo_db, settled):
+    async def run():
+        for _ in range(2):
+            async with opened() as storage:
+                await storage.reject({"n": 1}, settled.origin("a"), Rejection("key", "why"))
+
+    asyncio.run(run())
+    assert mongo_db.items_rejected.count_documents({}) == 1
+
+
+def test_workers_that_reject_the_same_item_at_once_keep_it_once(opened, mongo_db, settled):
+    async def worker():
+        async with opened() as storage:
+            for n in range(50):
+                await storage.reject({"n": n}, settled.origin(str(n)), Rejection("key", "why"))
+
+    async def run():
+        await asyncio.gather(*(worker() for _ in range(6)))
+
+    asyncio.run(run())
+    assert mongo_db.items_rejected.count_documents({}) == 50
+
+
+def test_rejected_items_that_mongodb_refuses_too_do_not_hold_up_the_crawl(opened, mongo_db, settled, caplog):
+    mongo_db.create_collection("items_rejected", validator={"n": 1})
+    origin = settled.origin("a")
+
+    async def run():
+        async with opened() as storage:
+            await storage.reject({"n": 1}, origin, Rejection("key", "why"))
+            origin.delivery.release()
+
+    asyncio.run(run())
+    assert settled.ids == ["a"]
+    assert "rejected items could be kept in items_rejected" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("item", "kept", "whole"),
+    [
+        ({"a": (1, 2)}, {"a": [1, 2]}, True),
+        ({"a": [print], "b": 1}, {"a": ["<built-in function print>"], "b": 1}, False),
+        ({"a": "x" * 17_000_000, "\0": 1}, {"a": "x" * 200 + "… (17000000 characters)", "␀": 1}, False),
+        (print, "<built-in function print>", False),
+    ],
+)
+def test_what_mongodb_takes_is_kept_and_the_rest_is_an_excerpt(item, kept, whole):
+    assert keepable(item) == (kept, whole)
