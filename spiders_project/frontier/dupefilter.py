@@ -33,6 +33,8 @@ class DupeFilter(RFPDupeFilter):  # type: ignore[misc]  # scrapy-redis ships no 
         self._fingerprinter = fingerprinter
         self._memory = memory
         self._known: dict[bytes, None] = {}
+        #: URLs whose plain GET request is remembered as seen; links to them need no ``Request`` to be dropped.
+        self.known_urls: dict[str, None] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> DupeFilter:
@@ -55,15 +57,16 @@ class DupeFilter(RFPDupeFilter):  # type: ignore[misc]  # scrapy-redis ships no 
         """Whether ``mark`` is remembered as seen; False says nothing."""
         return mark in self._known
 
-    def remember(self, mark: bytes) -> None:
-        """Remember ``mark`` as seen; the oldest is forgotten where memory ends."""
-        if len(self._known) >= self._memory:
-            del self._known[next(iter(self._known))]
-        self._known[mark] = None
+    def remember(self, mark: bytes, request: Request | None = None) -> None:
+        """Remember ``mark`` as seen, and the URL of a plain ``request``; the oldest is forgotten where memory ends."""
+        _add(self._known, mark, self._memory)
+        if request is not None and request.method == "GET" and not request.body:
+            _add(self.known_urls, request.url, self._memory)
 
     def forget(self) -> None:
         """Empty the memory, not the seen set."""
         self._known.clear()
+        self.known_urls.clear()
 
     def request_seen(self, request: Request) -> bool:
         """Whether this worker knows the request as seen; Redis answers for the others, when it is queued."""
@@ -80,3 +83,11 @@ class DupeFilter(RFPDupeFilter):  # type: ignore[misc]  # scrapy-redis ships no 
         """Log a dropped request as scrapy-redis does, and count it as Scrapy does."""
         super().log(request, spider)
         spider.crawler.stats.inc_value("dupefilter/filtered")
+
+
+def _add(memory: dict[Any, None], key: Any, most: int) -> None:
+    if most <= 0:
+        return
+    if len(memory) >= most:
+        del memory[next(iter(memory))]
+    memory[key] = None

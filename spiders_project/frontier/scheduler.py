@@ -21,6 +21,7 @@ from scrapy import Request, signals
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
+from scrapy.utils.request import RequestFingerprinter
 from scrapy_redis import scheduler as scrapy_redis_scheduler
 
 from spiders_project import statnames as stat
@@ -124,6 +125,9 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         )
         self.tracker.watch(self._stopping)
         self.codec = RequestCodec(spider, self.df, options)
+        if hasattr(spider, "known_links") and isinstance(self.crawler.request_fingerprinter, RequestFingerprinter):
+            # Another fingerprinter may tell requests of one URL apart.
+            spider.known_links = self.df.known_urls
         self._seeds = SeedReader(
             self.crawler,
             self.frontier,
@@ -213,7 +217,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             if self.df.known(put.fingerprint):
                 self.df.log(request, self.spider)
                 return False
-            self.df.remember(put.fingerprint)
+            self.df.remember(put.fingerprint, request)
         self.stats.inc_value(stat.ENQUEUED)
         self.stats.inc_value(stat.ENQUEUED_REDIS)
         if put.delay_ms:
