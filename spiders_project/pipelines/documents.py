@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import pack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -79,7 +79,7 @@ class Draft(Entry):
     spider: str
     request_ids: list[str]
     seen_at: datetime
-    earlier: list[Version] = field(default_factory=list)
+    earlier: tuple[Version, ...] = ()
 
     def versions(self) -> list[Version]:
         """What the document becomes, one after the other; all but the last live in the history only."""
@@ -90,7 +90,7 @@ class Draft(Entry):
 
     def absorb(self, later: Self) -> None:
         """Take over a later version of the same item; each request stays counted."""
-        self.earlier.append(self._version())
+        self.earlier = (*self.earlier, self._version())
         Entry.absorb(self, later)
         self.content_hash = later.content_hash
         self.seen_at = later.seen_at
