@@ -71,7 +71,7 @@ class MongoPipeline:
             await self._storage.put(item, origin)
         except Rejection as rejection:
             await self._storage.reject(item, origin, rejection)
-            raise DropItem(rejection.reason) from None
+            raise DropItem(rejection.reason, log_level="DEBUG") from None  # the storage has logged it
         return item
 
     async def close_spider(self) -> None:

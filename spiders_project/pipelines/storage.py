@@ -7,6 +7,8 @@ import logging
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from itemadapter import ItemAdapter
+
 from spiders_project import items, statnames
 from spiders_project.pipelines.buffer import Batcher, Room
 from spiders_project.pipelines.client import connect, database, wait_until_usable
@@ -122,9 +124,19 @@ class Storage:
     async def reject(self, item: Any, origin: Origin | None, rejection: Rejection) -> None:
         """Set an item aside with its reason; returns once it is buffered. Without ``open`` it is counted only."""
         self._count(f"{statnames.REJECTED}/{rejection.code}", 1)
+        shape = self._shape(type(item))
+        # Scrapy's own line would hold the whole item, which may be what is wrong with it.
+        logger.warning(
+            "Rejected an item of %(name)s from %(place)s (%(rejected)s has it): %(reason)s",
+            {
+                "name": shape.name,
+                "place": _place(item, origin),
+                "rejected": shape.rejected,
+                "reason": rejection.reason,
+            },
+        )
         if self._db is None:
             return
-        shape = self._shape(type(item))
         reject = reject_item(item, shape, self.spider, origin, rejection)
         await self._enter(reject, origin)
         self._reject_batcher(shape).add(reject)
@@ -192,6 +204,13 @@ class Storage:
             {"name": shape.name, "rejected": shape.rejected, "reason": refusal.reason},
         )
         return reject_draft(refusal, shape)
+
+
+def _place(item: Any, origin: Origin | None) -> str:
+    url = ItemAdapter(item).get("url") if ItemAdapter.is_item(item) else None
+    if isinstance(url, str):
+        return url
+    return f"request {origin.delivery.request_id}" if origin else "start()"
 
 
 _storages: WeakKeyDictionary[Crawler, Storage] = WeakKeyDictionary()

@@ -178,4 +178,4 @@ class ValidatePipeline:
             return self._validate(item)
         except Rejection as rejection:
             await self._storage.reject(item, current_origin.get(), rejection)
-            raise DropItem(rejection.reason) from None
+            raise DropItem(rejection.reason, log_level="DEBUG") from None  # the storage has logged it

@@ -58,7 +58,7 @@ class Bad(scrapy.Spider):
         yield {{"n": 1}}
         yield {{"n": 2, "value": lambda: 0}}
         yield {{"n": 3, "value": "\\ud800 \\0"}}
-        yield {{"n": "four"}}
+        yield {{"n": "four", "url": response.url}}
         yield {{"n": 5}}
 """
 
@@ -76,7 +76,8 @@ def test_an_item_that_cannot_be_stored_raises_nothing_in_the_spider(crawl, mongo
     assert run.stat("item_dropped_count") == 2
     assert run.stat("items/rejected/unencodable") == 1
     assert run.stat("items/rejected/invalid-type") == 1
-    assert "n: 'four' is not of type 'integer'" in run.log
+    assert f"from {numbers}/1 (items_rejected has it): n: 'four' is not of type 'integer'" in run.log
+    assert "WARNING: Dropped" not in run.log
     assert "Traceback" not in run.log
     assert run.stat("spider_exceptions/count") == 0
 
