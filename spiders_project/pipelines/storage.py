@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
-
-from itemadapter import ItemAdapter
 
 from spiders_project import items, statnames
 from spiders_project.pipelines.buffer import Batcher, Room
@@ -207,7 +206,7 @@ class Storage:
 
 
 def _place(item: Any, origin: Origin | None) -> str:
-    url = ItemAdapter(item).get("url") if ItemAdapter.is_item(item) else None
+    url = item.get("url") if isinstance(item, Mapping) else getattr(item, "url", None)
     if isinstance(url, str):
         return url
     return f"request {origin.delivery.request_id}" if origin else "start()"

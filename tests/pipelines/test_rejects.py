@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from spiders_project.items import Product
 from spiders_project.pipelines.reasons import Rejection
 from spiders_project.pipelines.rejects import keepable
 
@@ -58,3 +59,21 @@ def test_rejected_items_that_mongodb_refuses_too_do_not_hold_up_the_crawl(opened
 )
 def test_what_mongodb_takes_is_kept_and_the_rest_is_an_excerpt(item, kept, whole):
     assert keepable(item) == (kept, whole)
+
+
+@pytest.mark.parametrize(
+    ("item", "place"),
+    [
+        ({"url": "https://example.com/"}, "https://example.com/"),
+        ({"n": 1}, "request a"),
+        (Product.model_construct(sku="1"), "request a"),
+        (print, "request a"),
+    ],
+)
+def test_the_log_says_where_a_rejected_item_comes_from(opened, settled, caplog, item, place):
+    async def run():
+        async with opened() as storage:
+            await storage.reject(item, settled.origin("a"), Rejection("key", "why"))
+
+    asyncio.run(run())
+    assert f" from {place} (" in caplog.text
