@@ -54,8 +54,6 @@ DOWNLOADER = "spiders_project.downloader.gated.GatedDownloader"  # host limits h
 DOWNLOADER_MIDDLEWARES = {
     # Nearest to the engine: sees what none of the others could mend.
     "spiders_project.downloader.outcome.OutcomeMiddleware": 1,
-    # Nearer to the server than RetryMiddleware (550), which would keep a 429 from it.
-    "spiders_project.downloader.backoff.BackoffMiddleware": 560,
 }
 
 # --- 4: the spider ------------------------------------------------------------------------------------------
@@ -81,6 +79,7 @@ CONCURRENT_ITEMS = 8
 # --- What a worker does beside crawling ---------------------------------------------------------------------
 
 EXTENSIONS = {
+    "spiders_project.downloader.backoff.Backoff": 0,  # pauses hosts that say 429, 503 or Retry-After
     "spiders_project.extensions.watchdog.Watchdog": 0,  # says why a crawl with work makes no progress
     "spiders_project.extensions.run_ended.RunEnded": 0,  # tells whoever wants to know that a run has ended
 }

@@ -8,6 +8,8 @@ from datetime import timezone
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
+from scrapy import signals
+
 from spiders_project import statnames as stat
 
 if TYPE_CHECKING:
@@ -20,10 +22,11 @@ logger = logging.getLogger(__name__)
 STATUSES = (429, 503)
 
 
-class BackoffMiddleware:
+class Backoff:
     """Pauses a host in the frontier for as long as its Retry-After asks, or for a time that doubles.
 
-    The retry itself is Scrapy's RetryMiddleware's.
+    The retry itself is Scrapy's RetryMiddleware's. A middleware would come too late: a download's slot is free as soon
+    as it has ended, and the next claim of the host would be quicker than the pause.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -32,22 +35,22 @@ class BackoffMiddleware:
         self._first = settings.getfloat("RETRY_BACKOFF_SECONDS", 1.0)
         self._most = settings.getfloat("RETRY_BACKOFF_MAX_SECONDS", 300.0)
         self._in_a_row: dict[str, int] = {}
+        crawler.signals.connect(self._downloaded, signals.response_downloaded)
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> BackoffMiddleware:
+    def from_crawler(cls, crawler: Crawler) -> Backoff:
         """Build it."""
         return cls(crawler)
 
-    def process_response(self, request: Request, response: Response) -> Response:
-        """Look at the status; the response goes on as it is."""
+    def _downloaded(self, response: Response, request: Request) -> None:
         scheduler = self._crawler.engine.scheduler
         tracker = getattr(scheduler, "tracker", None)
         if tracker is None or (response.status not in STATUSES and not self._in_a_row):
-            return response
+            return
         host = tracker.ticket_of(request).host
         if response.status not in STATUSES:
             self._in_a_row.pop(host, None)
-            return response
+            return
         times = self._in_a_row[host] = self._in_a_row.get(host, 0) + 1
         seconds = retry_after(response)
         if seconds is None:
@@ -60,7 +63,6 @@ class BackoffMiddleware:
             {"host": host, "status": response.status, "seconds": seconds},
             extra={"spider": self._crawler.spider},
         )
-        return response
 
 
 def retry_after(response: Response) -> float | None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from spiders_project.frontier.contract import Frontier, HostLimits, Operation
 
-#: A start may be this late, in seconds, before it books anew; the claim script adds as much to the delay (SLACK_MS).
+#: A start may be this late, in seconds, before it books anew; the scripts add as much to the delay (SLACK_MS).
 SLACK = 0.020
 
 
@@ -82,20 +82,21 @@ class Gate:
             FrontierError: Redis answers, and will not do what was asked.
         """
         limits = self._limits_of(ticket.host)
-        needs_slot = limits.concurrency > 0 and not self._has_room(ticket.host)
-        if needs_slot and ticket.claimed_at is not None:
-            await self._room(ticket.host)  # its own slot is lent, and comes back
-            needs_slot = False
-        self._downloading[ticket.host] += 1  # reserved, also while it waits for its time
+        if limits.concurrency > 0:
+            wait = await self._take_place(ticket)
+        else:
+            self._downloading[ticket.host] += 1
+            wait = None
         try:
-            if needs_slot or (limits.delay_ms > 0 and self._is_late(ticket)):
-                await self._book(ticket, needs_slot)
+            if wait is None and limits.delay_ms > 0 and self._is_late(ticket):
+                wait = await self._book(ticket)
+            if wait:
+                await self._sleep(ticket, wait)
+            if self._closed.is_set() and ticket.claimed_at is not None:
+                raise GateClosed
         except BaseException:
             self.leave(ticket)
             raise
-        if self._closed.is_set() and ticket.claimed_at is not None:
-            self.leave(ticket)
-            raise GateClosed
 
     def leave(self, ticket: Ticket) -> None:
         """The download has ended, or will not start."""
@@ -106,6 +107,8 @@ class Gate:
         if ticket.slot_id:
             self._slot_ids.discard(ticket.slot_id)
             self._slots[host] -= 1
+            if not self._slots[host]:
+                del self._slots[host]
             self._say(Left(ticket.slot_id))
             ticket.slot_id = ""
         waiters = self._waiting.get(host)
@@ -131,32 +134,49 @@ class Gate:
     def _has_room(self, host: str) -> bool:
         return self._downloading[host] < self._held(host) + self._slots[host]
 
-    async def _room(self, host: str) -> None:
+    async def _take_place(self, ticket: Ticket) -> float | None:
+        """Take one of the host's slots; the seconds to wait where a new one was booked with its time, else None.
+
+        Who waits for a new slot holds none meanwhile: claims that come would wait for it, and it for them.
+        """
+        host = ticket.host
         while not self._has_room(host):
-            if self._closed.is_set():
-                raise GateClosed
-            waiter = asyncio.get_running_loop().create_future()
-            self._waiting.setdefault(host, deque()).append(waiter)
-            await waiter
+            if ticket.claimed_at is not None:
+                await self._room_made(host)  # its own slot is lent, and comes back
+                continue
+            grant = await self._ask(Ask(host, slot=True))
+            if grant.granted:
+                ticket.slot_id = grant.slot_id
+                self._slot_ids.add(grant.slot_id)
+                self._slots[host] += 1
+                self._downloading[host] += 1
+                return grant.wait_ms / 1000
+            await asyncio.sleep(grant.wait_ms / 1000)
+        self._downloading[host] += 1
+        return None
+
+    async def _room_made(self, host: str) -> None:
+        if self._closed.is_set():
+            raise GateClosed
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(host, deque()).append(waiter)
+        await waiter
 
     def _is_late(self, ticket: Ticket) -> bool:
         return ticket.claimed_at is None or asyncio.get_running_loop().time() - ticket.claimed_at > SLACK
 
-    async def _book(self, ticket: Ticket, needs_slot: bool) -> None:
+    async def _book(self, ticket: Ticket) -> float:
+        """Book the host anew; the seconds to wait."""
         while True:
-            grant = await self._ask(Ask(ticket.host, ticket.booking, needs_slot))
-            if grant.slot_id:
-                ticket.slot_id = grant.slot_id
-                self._slot_ids.add(grant.slot_id)
-                self._slots[ticket.host] += 1
-            if grant.wait_ms and ticket.claimed_at is None:
-                await asyncio.sleep(grant.wait_ms / 1000)
-            elif grant.wait_ms:
-                await self._sleep(grant.wait_ms / 1000)
+            grant = await self._ask(Ask(ticket.host, ticket.booking))
             if grant.granted:
-                return
+                return grant.wait_ms / 1000
+            await self._sleep(ticket, grant.wait_ms / 1000)
 
-    async def _sleep(self, seconds: float) -> None:
+    async def _sleep(self, ticket: Ticket, seconds: float) -> None:
+        if ticket.claimed_at is None:
+            await asyncio.sleep(seconds)
+            return
         try:
             await asyncio.wait_for(self._closed.wait(), seconds)
         except asyncio.TimeoutError:

@@ -439,7 +439,7 @@ class ModelFrontier:
         elif free_at > store.now:
             start = free_at
         if delay := self._limits(host).delay_ms:
-            self._hold(host, math.floor(start + delay))
+            self._hold(host, math.floor(start + delay + SLACK_MS))
         self._offer(host)
         return Grant(math.ceil(start - store.now), granted=True, slot_id=slot_id)
 

@@ -1,10 +1,11 @@
 """The project's own settings, made quick for small sites; each test overrides what it is about."""
 
 from spiders_project.settings import *  # noqa: F403 - a settings module is nothing but names
+from spiders_project.settings import EXTENSIONS as _EXTENSIONS
 
 SPIDER_MODULES = ["tests.crawl.spiders"]
 ITEM_PIPELINES = {"tests.crawl.worker_side.JsonLines": 300}
-EXTENSIONS = {"tests.crawl.worker_side.Witness": 0}
+EXTENSIONS = {**_EXTENSIONS, "tests.crawl.worker_side.Witness": 0}
 
 ROBOTSTXT_OBEY = False
 DOWNLOAD_DELAY = 0.0

@@ -19,7 +19,6 @@ SETTINGS = {
     "ITEM_PIPELINES": {"tests.crawl.spiders.outcomes.OddPipeline": 1, "tests.crawl.worker_side.JsonLines": 2},
     "DOWNLOADER_MIDDLEWARES": {
         "spiders_project.downloader.outcome.OutcomeMiddleware": 1,
-        "spiders_project.downloader.backoff.BackoffMiddleware": 560,
         "tests.crawl.spiders.outcomes.IgnoringMiddleware": 600,
     },
 }

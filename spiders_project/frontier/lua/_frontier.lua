@@ -124,13 +124,13 @@ local function hold(host, until_ms)
   call('ZREM', k_ready, host)
 end
 
--- A claim's start may be late by so much before it has to book anew; added to the delay, so the limit still holds.
+-- A start may be late by so much before it has to book anew; added to the delay, so the limit still holds.
 local SLACK_MS = 20
 
--- The delay after a start on `host`, jittered, in ms.
+-- The delay after a start on `host`, jittered, with the slack, in ms.
 local function draw_delay(host)
   local delay, spread = limits_of(host)
-  return math.max(0, delay * (1 + spread * (2 * math.random() - 1)))
+  return math.max(0, delay * (1 + spread * (2 * math.random() - 1))) + SLACK_MS
 end
 
 -- ---------------------------------------------------------------- the run

@@ -213,7 +213,7 @@ local function claim_from(host)
     held[host] = (held[host] or 0) + 1
     local booking = 0
     if limits_of(host) > 0 then
-      booking = math.floor(now + draw_delay(host) + SLACK_MS)
+      booking = math.floor(now + draw_delay(host))
       hold(host, booking)
     end
     claimed[#claimed + 1] = {id, booking}
