@@ -70,6 +70,8 @@ class Command(Checked, ScrapyCommand):
                 action.default = argparse.SUPPRESS
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if args and getattr(opts, "file", "") == "-":
+            opts.file = args.pop(0)  # argparse gives an optional argument up at the first option before it
         if args:
             raise UsageError(f"what is {args[0]!r}? `scrapy frontier {opts.verb} --help`", print_help=False)
         spidercls, settings, namespace = self._meant(opts)

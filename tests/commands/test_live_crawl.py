@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from deploy.sample_site import expected_pages, serve
+from spiders_project.frontier.inspect import crawl_status
 from tests.commands.conftest import ROOT, SCRAPY
 
 SETTINGS = """
@@ -46,7 +47,7 @@ async def tell(run):
         raise RuntimeError("try again")
 """
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def until(condition, what, seconds=60.0):
@@ -120,7 +121,8 @@ def test_an_operator_pauses_looks_at_and_resumes_a_crawl_that_runs(live, sample,
     with live.worker("log") as worker:
         until(lambda: len(sample.arrivals) > 10, "the first pages")
         assert live.frontier("pause", sample.url, "site").returncode == 0
-        status = until(lambda: not (said := live.status())["status"]["leased"] and said, "what was handed out to end")
+        until(lambda: not crawl_status(redis_client, "site").leased, "what was handed out to end")
+        status = live.status()
         arrived = len(sample.arrivals)
         assert status["status"]["queued"] > 0
         assert {one["cause"] for one in status["blockers"]} == {"paused"}

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TOP = 20
 RUNS = 10
+LEFT = 10  # workers that have left are shown up to this number of lines
 
 
 class Status(Verb):
@@ -56,7 +57,9 @@ def _screen(status: CrawlStatus, found: list[Blocker]) -> Iterator[str]:
     yield ""
     counts = ("seeds", "rejected", "queued", "delayed", "leased", "dead", "done", "pages", "discarded", "seen")
     yield table(counts, [[getattr(status, name) for name in counts]])
-    if status.workers:
+    present = [worker for worker in status.workers if worker.seen_at or worker.leased]
+    shown = present + [worker for worker in status.workers if worker not in present][: max(0, LEFT - len(present))]
+    if shown:
         yield ""
         yield table(
             ("worker", "job", "alive", "leased", "acked", "pages", "items", "errors", "last seen"),
@@ -69,9 +72,11 @@ def _screen(status: CrawlStatus, found: list[Blocker]) -> Iterator[str]:
                     *(worker.counts.get(name, 0) for name in ("acked", "pages", "items", "errors")),
                     f"{span(max(0, status.at - worker.seen_at))} ago" if worker.seen_at else "left",
                 )
-                for worker in status.workers
+                for worker in shown
             ),
         )
+    if len(shown) < len(status.workers):
+        yield f"and {len(status.workers) - len(shown)} that have left"
     if found:
         yield ""
         yield from (f"! {blocker.text}" for blocker in found)

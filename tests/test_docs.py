@@ -1,0 +1,64 @@
+"""docs/redis-keys.md and docs/stats.md name what the code names, and nothing else."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+from spiders_project import statnames
+from spiders_project.commands.frontier_verbs import VERBS
+from spiders_project.keys import Keys
+
+ROOT = Path(__file__).parents[1]
+CODE = ROOT / "spiders_project"
+
+
+def first_cells(page: str) -> list[str]:
+    """The first cell of each table row, without its backquotes."""
+    return re.findall(r"^\| `([^`]+)` \|", (ROOT / "docs" / page).read_text(), re.MULTILINE)
+
+
+def keys_in_code() -> set[str]:
+    keys = Keys("<ns>")
+    arguments = {"bucket": "<n>", "host": "<host>", "worker": "<worker>"}
+    found = set()
+    for name, member in inspect.getmembers(Keys):
+        if isinstance(member, property):
+            found.add(getattr(keys, name))
+        elif inspect.isfunction(member) and not name.startswith("_"):
+            given = [arguments[one] for one in inspect.signature(member).parameters if one in arguments]
+            found.add(member(keys, *given))
+    return found
+
+
+def test_every_redis_key_has_a_row():
+    rows = first_cells("redis-keys.md")
+    assert len(rows) == len(set(rows))
+    assert set(rows) == keys_in_code()
+
+
+def test_every_key_that_a_script_builds_has_a_row():
+    """The scripts build their keys themselves: ``ns .. ':name'``."""
+    text = "".join(path.read_text() for path in (CODE / "frontier" / "lua").glob("*.lua"))
+    built = set(re.findall(r"ns \.\. '(:[a-z_:]+)'", text))
+    assert len(built) > 10
+    known = {row.removeprefix("<ns>") for row in first_cells("redis-keys.md")}
+    assert {
+        name for name in built if name not in known and not any(one.startswith(f"{name}<") for one in known)
+    } == set()
+
+
+def test_every_stat_has_a_row():
+    named = {value for name, value in vars(statnames).items() if name.isupper()}
+    written = set()
+    for path in CODE.rglob("*.py"):
+        written |= set(re.findall(r"\bcount\(\s*\"([a-z_]+/[a-z_/]+)\"", path.read_text()))
+    rows = first_cells("stats.md")
+    assert len(rows) == len(set(rows))
+    assert set(rows) == named | written
+
+
+def test_every_verb_has_a_section():
+    page = (ROOT / "docs" / "frontier.md").read_text()
+    assert [verb for verb in VERBS if f"scrapy frontier {verb}" not in page] == []
