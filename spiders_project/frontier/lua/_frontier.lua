@@ -327,20 +327,19 @@ local function give_back(id, leases)
   return true
 end
 
--- The request leaves the frontier; its payload, or nil when it was not leased to the worker.
+-- The request leaves the frontier; false when it was not leased to the worker.
 local function finish_request(id, leases)
-  if not end_lease(id, leases) then return nil end
-  local payload = call('HGET', k_requests, id)
+  if not end_lease(id, leases) then return false end
   call('HDEL', k_requests, id)
   call('HDEL', k_deliveries, id)
   set_run('done', run.done + 1)
-  return payload
+  return true
 end
 
 -- The request becomes a dead letter; nothing happens when it was not leased to the worker.
 local function bury(id, leases, letter)
-  local payload = finish_request(id, leases)
-  if not payload then return end
+  local payload = call('HGET', k_requests, id)
+  if not finish_request(id, leases) or not payload then return end
   call('HSET', k_dead, id, cmsgpack.pack({letter, payload, string.format('%.0f', now)}))
   set_run('errors', run.errors + 1)
 end
