@@ -153,8 +153,9 @@ def crawl_status(client: redis.Redis, namespace: str, start_urls_key: str = "") 
     """
     keys = Keys(namespace, start_urls_key)
     with translated():
+        # By a script, since Redis Cluster's client lets no TIME into a pipeline.
+        time_: Any = client.eval("return redis.call('TIME')", 1, keys.requests)
         pipe = client.pipeline(transaction=False)  # a Redis at its maxmemory refuses transactions that only read
-        pipe.time()
         pipe.hgetall(keys.run)
         pipe.hget(keys.state, "leased")
         pipe.hlen(keys.requests)
@@ -164,13 +165,13 @@ def crawl_status(client: redis.Redis, namespace: str, start_urls_key: str = "") 
         pipe.llen(keys.rejected)
         pipe.zrange(keys.workers, 0, -1, withscores=True)
         pipe.hgetall(keys.reports)
-        time_, run, leased_, total, delayed, dead, seen, rejected, beats, reports = pipe.execute()
+        run, leased_, total, delayed, dead, seen, rejected, beats, reports = pipe.execute()
         seeds = _length(client, keys.start_urls)
         pipe = client.pipeline(transaction=False)
         for worker in sorted(reports):
             pipe.hlen(keys.leases(_text(worker)))
         held = pipe.execute()
-    now = time_[0] + time_[1] / 1e6
+    now = int(time_[0]) + int(time_[1]) / 1e6
     leased = int(leased_ or 0)
     alive = dict(beats)
     return CrawlStatus(

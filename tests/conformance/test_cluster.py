@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import redis
-from redis.cluster import ClusterNode, RedisCluster
+from redis.cluster import RedisCluster
 
 from deploy.local.processes import LOOPBACK, free_port
 from deploy.local.redis_server import RedisServer
@@ -25,13 +25,13 @@ from spiders_project.frontier.contract import (
     Refuse,
     SeedVerdict,
 )
+from spiders_project.frontier.heartbeat import Heartbeat
 from spiders_project.frontier.inspect import crawl_status
 from spiders_project.frontier.purge import purge_crawl
 from spiders_project.frontier.redis_frontier import RedisFrontier
 from spiders_project.keys import Keys
-from tests.conformance.test_heartbeat import Heartbeat
 from tests.conformance.world import put, terms_of
-from tests.waiting import until
+from tests.storage.waiting import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,8 @@ def cluster(servers_root: Path) -> Iterator[dict[str, Any]]:
             client.execute_command("CLUSTER ADDSLOTSRANGE", first, last)
             node, port = nodes[0]
             client.execute_command("CLUSTER MEET", LOOPBACK, node.port, port)
-        until(lambda: all(client.cluster("info")["cluster_state"] == "ok" for client in clients))
+            client.config_set("requirepass", node.password)  # one password opens all nodes
+        wait_for(lambda: all(client.cluster("info")["cluster_state"] == "ok" for client in clients), "the cluster")
         for client in clients:
             client.close()
         node, _ = nodes[0]
