@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     import redis
 
-#: A worker whose last heartbeat is older is shown as gone, in seconds (two thirds of the default lease).
-ALIVE_SECONDS = 10.0
+#: A worker that has missed its heartbeat for two thirds of its lease is shown as gone; leases, in seconds, when a report
+#: does not say.
+DEFAULT_LEASE, PATIENCE = 15.0, 2 / 3
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def _worker(worker: bytes, report: bytes, now: float, seen: bytes | float | None
         node=said.get("node", ""),
         job=said.get("job", ""),
         version=said.get("version", ""),
-        alive=bool(seen) and now - seen_at < ALIVE_SECONDS,
+        alive=bool(seen) and now - seen_at < said.get("lease", DEFAULT_LEASE) * PATIENCE,
         seen_at=seen_at,
         leased=leased,
         counts=said.get("counts", {}),
