@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import redis
 import redis.asyncio
+import redis.asyncio.cluster
+import redis.cluster
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.exceptions import (
@@ -71,18 +73,33 @@ def parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def async_client(settings: Mapping[str, Any]) -> redis.asyncio.Redis:
     """The worker's client; nothing is connected yet. Retries are ours (``exchange``), so redis-py makes none."""
-    found = parameters(settings)
-    found["retry"] = AsyncRetry(NoBackoff(), 0)
-    url = found.pop("url", None)
-    return redis.asyncio.Redis.from_url(url, **found) if url else redis.asyncio.Redis(**found)
+    kind = redis.asyncio.cluster.RedisCluster if on_cluster(settings) else redis.asyncio.Redis
+    client: redis.asyncio.Redis = _client(kind, settings, AsyncRetry(NoBackoff(), 0))
+    return client
 
 
 def blocking_client(settings: Mapping[str, Any]) -> redis.Redis:
-    """A client for threads and tools; nothing is connected yet."""
-    found = parameters(settings)
-    found["retry"] = Retry(NoBackoff(), 0)
+    """A client for threads and tools; with Redis Cluster it connects at once, else at its first call.
+
+    Raises:
+        FrontierUnavailable: The cluster does not answer.
+    """
+    with translated():
+        kind = redis.cluster.RedisCluster if on_cluster(settings) else redis.Redis
+        client: redis.Redis = _client(kind, settings, Retry(NoBackoff(), 0))
+    return client
+
+
+def on_cluster(settings: Mapping[str, Any]) -> bool:
+    """Whether Redis is a cluster: scrapy-redis's ``redis_cls`` in REDIS_PARAMS is ``redis.cluster.RedisCluster``."""
+    kind = redis_parameters(settings).get("redis_cls", "")
+    return str(getattr(kind, "__name__", kind)).endswith("RedisCluster")
+
+
+def _client(kind: Any, settings: Mapping[str, Any], retry: Any) -> Any:
+    found = {**parameters(settings), "retry": retry}
     url = found.pop("url", None)
-    return redis.Redis.from_url(url, **found) if url else redis.Redis(**found)
+    return kind.from_url(url, **found) if url else kind(**found)
 
 
 @contextmanager
@@ -102,6 +119,11 @@ def translated() -> Iterator[None]:
         text = str(error)
         if any(word in text for word in _PASSING_WORDS):
             raise _not_now(error) from error
+        if "CROSSSLOT" in text or "non local key" in text or "don't hash to the same slot" in text:
+            raise FrontierError(
+                "Redis is a cluster, so all keys of a crawl must lie in one slot: set FRONTIER_NAMESPACE to a hash "
+                f"tag, as {{site}} with its braces, and let REDIS_START_URLS_KEY begin with it ({text})"
+            ) from error
         if "WRONGTYPE" in text:
             raise FrontierError(
                 f"a key of this crawl holds the wrong type: {text}. Something else writes to this namespace; "

@@ -364,6 +364,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
 
     def _report(self) -> bytes:
         report = {**self._facts, **self._waits, "pid": os.getpid(), "counts": self.tracker.counts}
+        report["lease"] = self.options.frontier_lease_seconds
         return json.dumps(report).encode()
 
     def _on_reaped(self, returned: int, buried: int, workers: int) -> None:

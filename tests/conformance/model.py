@@ -306,12 +306,7 @@ class ModelFrontier:
             case Bury(id_, letter):
                 self._bury(self.worker, id_, letter)
             case Left(id_):
-                lease = self.store.leases.get(self.worker, {}).get(id_)
-                if id_.startswith("!"):
-                    self._end_lease(self.worker, id_)
-                elif lease is not None and lease.downloading:
-                    lease.downloading = False
-                    self._free_slot(lease.host)
+                self._left(id_)
             case GiveBack(id_):
                 self._give_back(self.worker, id_)
             case Refuse(id_, letter, version):
@@ -319,6 +314,14 @@ class ModelFrontier:
             case Pause(host, pause_ms):
                 self._hold(host, self.store.now + pause_ms)
         return True
+
+    def _left(self, id_: str) -> None:
+        lease = self.store.leases.get(self.worker, {}).get(id_)
+        if id_.startswith("!"):
+            self._end_lease(self.worker, id_)
+        elif lease is not None and lease.downloading:
+            lease.downloading = False
+            self._free_slot(lease.host)
 
     def _refuse(self, id_: str, letter: bytes, version: str) -> None:
         versions = {json.loads(self.store.reports.get(one, b"{}")).get("version") for one in self.store.beats}

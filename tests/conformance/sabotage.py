@@ -24,9 +24,8 @@ PATCHES = {
     # A claim takes the request out of Redis, as a pop does.
     "no_lease": (
         "exchange",
-        "return answer(claims_of(claimed), dropped, discarded, false)",
+        "return answer(claims, dropped, discarded, false)",
         """
-        local claims = claims_of(claimed)
         for _, one in ipairs(claimed) do call('HDEL', k_requests, one[1]) end
         return answer(claims, dropped, discarded, false)
         """,

@@ -1,5 +1,7 @@
 """What tools see of a crawl, and how a crawl is forgotten."""
 
+import json
+
 import pytest
 
 from spiders_project.errors import FrontierError
@@ -13,7 +15,7 @@ from tests.conformance.world import NAMESPACE, RedisWorld, put
 @pytest.fixture
 def busy(redis_world: RedisWorld, monkeypatch: pytest.MonkeyPatch) -> RedisWorld:
     """A crawl that has one of everything."""
-    monkeypatch.setattr(inspect, "ALIVE_SECONDS", 10.0 + 2**40)  # the test's clock is far from Redis's
+    monkeypatch.setattr(inspect, "DEFAULT_LEASE", 2.0**40)  # the test's clock is far from Redis's
     redis_world.push_seeds(b"one", b"two", b"three")
     worker = redis_world.worker()
     worker.beat()
@@ -37,6 +39,16 @@ def test_the_status_counts_each_request_where_it_is(busy: RedisWorld):
 def test_a_crawl_that_never_was_has_a_status(redis_world: RedisWorld):
     status = crawl_status(redis_world.client, "nothing")
     assert (status.state, status.open, status.workers) == ("none", 0, ())
+
+
+def test_a_worker_with_a_long_lease_is_alive_for_as_long(redis_world: RedisWorld):
+    seconds, _ = redis_world.client.time()
+    redis_world.advance((seconds - 30) * 1000 - redis_world.now)  # both beat half a minute ago
+    for name, report in (("patient", {"lease": 60}), ("usual", {"lease": 15}), ("unknown", {})):
+        redis_world.worker(name).beat()
+        redis_world.client.hset(redis_world.keys.reports, name, json.dumps(report))
+    alive = {worker.id: worker.alive for worker in crawl_status(redis_world.client, NAMESPACE).workers}
+    assert alive == {"patient": True, "usual": False, "unknown": False}
 
 
 def test_a_purge_refuses_while_a_worker_lives(busy: RedisWorld):

@@ -160,7 +160,7 @@ class Machine(RuleBasedStateMachine):
             worker.sequence = max(0, worker.sequence + jump)
         self.say(name, put("a", 1))
 
-    @rule(ms=st.sampled_from((1, 19, 50, 300, 1000, 2500, 5000)))
+    @rule(ms=st.sampled_from((1, 19, 50, 300, 1000, 2500, 5000, 70_000, -400, -30_000)))
     def advance(self, ms: int) -> None:
         self.model.advance(ms)
         self.redis.advance(ms)

@@ -15,8 +15,10 @@ from spiders_project.frontier.redis_frontier import RedisFrontier
 from tests.conformance.test_machine import check
 from tests.conformance.world import RedisWorld, put, terms_of
 
-FIXED_KEYS = ("requests", "ready", "waiting", "active", "state", "run", "deliveries", "dead", "local", "workers", "seen")
-FIXED_KEYS += ("delayed", "delayed:places", "start_urls", "leases:w")
+FIXED_KEYS = (
+    *("requests", "ready", "waiting", "active", "state", "run", "deliveries", "dead", "local", "workers", "seen"),
+    *("delayed", "delayed:places", "start_urls", "leases:w"),
+)
 
 
 @pytest.mark.parametrize("name", FIXED_KEYS)

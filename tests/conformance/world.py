@@ -208,6 +208,7 @@ def run_facts(still_open: bool, pages: int, done: int, errors: int, discarded: i
 LOOK_LUA = """
 local function hash(key) return redis.call('HGETALL', key) end
 local function zset(key) return redis.call('ZRANGE', key, 0, -1, 'WITHSCORES') end
+local function list(key) return redis.call('TYPE', key).ok == 'list' and redis.call('LRANGE', key, 0, -1) or {} end
 local ns = ARGV[1]
 local queues, leases, buckets = {}, {}, {}
 for _, key in ipairs(redis.call('KEYS', ns .. ':*')) do
@@ -223,8 +224,8 @@ return cmsgpack.pack({
   requests = hash(ns .. ':requests'), ready = zset(ns .. ':ready'), waiting = zset(ns .. ':waiting'),
   active = hash(ns .. ':active'), delayed = zset(ns .. ':delayed'), places = hash(ns .. ':delayed:places'),
   workers = zset(ns .. ':workers'), dead = redis.call('HKEYS', ns .. ':dead'), state = hash(ns .. ':state'),
-  run = hash(ns .. ':run'), seen = hash(ns .. ':seen'), rejected = redis.call('LRANGE', ns .. ':start_urls:rejected', 0, -1),
-  seeds = redis.call('TYPE', ns .. ':start_urls').ok == 'list' and redis.call('LRANGE', ns .. ':start_urls', 0, -1) or {},
+  run = hash(ns .. ':run'), seen = hash(ns .. ':seen'), rejected = list(ns .. ':start_urls:rejected'),
+  seeds = list(ns .. ':start_urls'),
   queues = queues, leases = leases, buckets = buckets})
 """
 

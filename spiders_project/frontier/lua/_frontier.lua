@@ -35,7 +35,8 @@ local function seeds_waiting()
 end
 
 if seeds_key ~= '' then seeds_waiting() end
-for _, key in ipairs({k_requests, k_active, k_deliveries, k_dead, k_local, k_leases, k_places, k_seen}) do
+local has_deliveries = call('HLEN', k_deliveries) > 0  -- workers die seldom, so most requests need not be looked up
+for _, key in ipairs({k_requests, k_active, k_dead, k_local, k_leases, k_places, k_seen}) do
   call('HLEN', key)
 end
 for _, key in ipairs({k_ready, k_waiting, k_workers, k_delayed}) do call('ZCARD', key) end
@@ -318,6 +319,8 @@ local function end_lease(id, leases)
   return score, host
 end
 
+local function deliveries_of(id) return has_deliveries and tonumber(call('HGET', k_deliveries, id) or '0') or 0 end
+
 -- Back to the old place in the queue; false when it was not leased to the worker.
 local function give_back(id, leases)
   local score, host = end_lease(id, leases)
@@ -327,20 +330,19 @@ local function give_back(id, leases)
   return true
 end
 
--- The request leaves the frontier; its payload, or nil when it was not leased to the worker.
+-- The request leaves the frontier; false when it was not leased to the worker.
 local function finish_request(id, leases)
-  if not end_lease(id, leases) then return nil end
-  local payload = call('HGET', k_requests, id)
+  if not end_lease(id, leases) then return false end
   call('HDEL', k_requests, id)
-  call('HDEL', k_deliveries, id)
+  if has_deliveries then call('HDEL', k_deliveries, id) end
   set_run('done', run.done + 1)
-  return payload
+  return true
 end
 
 -- The request becomes a dead letter; nothing happens when it was not leased to the worker.
 local function bury(id, leases, letter)
-  local payload = finish_request(id, leases)
-  if not payload then return end
+  local payload = call('HGET', k_requests, id)
+  if not finish_request(id, leases) or not payload then return end
   call('HSET', k_dead, id, cmsgpack.pack({letter, payload, string.format('%.0f', now)}))
   set_run('errors', run.errors + 1)
 end

@@ -17,7 +17,7 @@ local batch = cmsgpack.unpack(ARGV[5])
 local operations, want, held, share, local_count = unpack(batch)
 local k_replies, k_hungry = ns .. ':replies', ns .. ':hungry'
 
--- `claimed` = {{id, booking}, ...}
+-- The claims among `claimed` = {{id, booking}, ...} that are still leased to the worker.
 local function claims_of(claimed)
   local claims = {}
   for _, one in ipairs(claimed) do
@@ -25,7 +25,7 @@ local function claims_of(claimed)
     local _, _, host = lease_of(id, k_leases)
     local payload = host and call('HGET', k_requests, id)
     if payload then
-      claims[#claims + 1] = {id, payload, host, booking, tonumber(call('HGET', k_deliveries, id) or '0')}
+      claims[#claims + 1] = {id, payload, host, booking, deliveries_of(id)}
     end
   end
   return claims
@@ -198,7 +198,7 @@ local function best_of(host)
   return best
 end
 
-local claimed = {}
+local claimed, claims = {}, {}  -- to be remembered, and to be answered
 
 -- Claim one request of a ready host, and book the host.
 local function claim_from(host)
@@ -206,7 +206,8 @@ local function claim_from(host)
   local id, score = best[1], best[2]
   if not id then return call('ZREM', k_ready, host) end
   call('ZREM', ns .. ':host:' .. host, id)
-  if call('HEXISTS', k_requests, id) == 1 then
+  local payload = call('HGET', k_requests, id)
+  if payload then
     call('HSET', k_leases, id, score .. ' 1 ' .. host)
     call('HINCRBY', k_active, host, 1)
     set_state('leased', state.leased + 1)
@@ -217,6 +218,7 @@ local function claim_from(host)
       hold(host, booking)
     end
     claimed[#claimed + 1] = {id, booking}
+    claims[#claims + 1] = {id, payload, host, booking, deliveries_of(id)}
   end
   offer(host)
 end
@@ -278,4 +280,4 @@ end
 save()
 seen_save()
 remember_reply(claimed, dropped, false)
-return answer(claims_of(claimed), dropped, discarded, false)
+return answer(claims, dropped, discarded, false)

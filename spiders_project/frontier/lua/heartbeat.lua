@@ -24,7 +24,10 @@ if patience > 0 then
     for _, id in ipairs(call('HKEYS', leases)) do
       if returned + buried >= MOST then break end
       local deliveries = 0
-      if string.sub(id, 1, 1) ~= '!' then deliveries = call('HINCRBY', k_deliveries, id, 1) end
+      if string.sub(id, 1, 1) ~= '!' then
+        deliveries = call('HINCRBY', k_deliveries, id, 1)
+        has_deliveries = true
+      end
       if deliveries >= most_deliveries then
         local letter = cjson.encode({reason = 'deliveries', attempts = deliveries,
                                      error = 'its workers died: ' .. dead .. ' was the last'})
