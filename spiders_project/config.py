@@ -164,7 +164,7 @@ class Options(BaseModel):
     mongo_history: Flag = option(False, "Whether the changes of each document are kept.")
     mongo_buffer_items: Positive = option(10_000, "Items that may wait for MongoDB before the crawl slows down.")
     mongo_buffer_bytes: Positive = option(64 * 1024 * 1024, "The same in bytes, once encoded.")
-    mongo_close_timeout: Seconds = option(
+    mongo_close_seconds: Seconds = option(
         30.0, "How long a closing worker waits for a MongoDB that is away (s); what is left is crawled again."
     )
 

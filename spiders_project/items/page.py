@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import hashlib
+import json
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -29,7 +31,8 @@ class Page:
         referer: The page that linked here, or None for a seed.
         lastmod: What the sitemap says of the last change, as it says it; None without a sitemap.
         fetched_at: When the page was read; aware, UTC.
-        content_hash: SHA-256 of title and text, in hex: equal when nothing that a reader sees has changed.
+        content_hash: SHA-256 of all fields but the volatile ones, in hex: equal when the page has not changed.
+            The storage goes by it. Made from the other fields.
     """
 
     collection: ClassVar[str] = "pages"
@@ -51,4 +54,14 @@ class Page:
     referer: str | None = None
     lastmod: str | None = None
     fetched_at: datetime
-    content_hash: str
+    content_hash: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        matters = [getattr(self, name) for name in _MATTERS]
+        text = json.dumps(matters, sort_keys=True, default=str)
+        self.content_hash = hashlib.sha256(text.encode()).hexdigest()
+
+
+_MATTERS = tuple(
+    one.name for one in fields(Page) if one.name not in {*Page.volatile_fields, *Page.key_fields, "content_hash"}
+)

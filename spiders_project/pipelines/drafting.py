@@ -40,6 +40,8 @@ def draft_item(item: Any, shape: Shape, spider: str, origin: Origin | None, know
         raise Rejection("unencodable", str(error)) from None
     if not isinstance(fields, dict):
         raise Rejection("no-item", f"a {type(item).__name__} is no item")
+    # An item with a content_hash says itself what matters.
+    own_hash = fields.pop("content_hash", None)
     try:
         key = known_id if known_id and not shape.key_fields else item_id(fields, shape, origin)
     except RejectedItem as error:
@@ -53,7 +55,7 @@ def draft_item(item: Any, shape: Shape, spider: str, origin: Origin | None, know
     return Draft(
         id=key,
         raw=raw,
-        content_hash=content_hash(fields, shape),
+        content_hash=own_hash if isinstance(own_hash, str) and own_hash else content_hash(fields, shape),
         spider=spider,
         request_ids=[origin.delivery.request_id if origin else f"{_PROCESS}-{next(_numbers)}"],
         seen_at=datetime.now(timezone.utc),

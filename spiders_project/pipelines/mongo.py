@@ -79,7 +79,7 @@ class MongoPipeline:
         lost = await self._storage.close()
         if lost:
             logger.critical(
-                "MongoDB did not come back within MONGO_CLOSE_TIMEOUT (%(seconds)d s): %(lost)d items were"
+                "MongoDB did not come back within MONGO_CLOSE_SECONDS (%(seconds)d s): %(lost)d items were"
                 " NOT stored. Their requests stay in the shared frontier and are crawled again.",
                 {"seconds": self._storage.options.close_timeout, "lost": lost},
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from datetime import datetime, timezone
@@ -135,7 +134,6 @@ class Document:
         """The item; ``lastmod`` is what a sitemap said of it."""
         response = self.response
         assert response.request is not None
-        title = self._text_of("title")
         text = main_text(self.root, len(response.body)) if self.is_html else self._plain_text()
         referer = response.request.headers.get("Referer")
         return Page(
@@ -144,7 +142,7 @@ class Document:
             status=response.status,
             content_type=media_type(response) or "text/html",
             language=self._language(),
-            title=title,
+            title=self._text_of("title"),
             description=self.meta.get("description", [None])[0] if self.is_html else None,
             h1=self._text_of("h1"),
             text=text,
@@ -154,7 +152,6 @@ class Document:
             referer=referer.decode("latin-1") if referer else None,
             lastmod=lastmod,
             fetched_at=datetime.now(timezone.utc),
-            content_hash=hashlib.sha256(f"{title or ''}\n{text}".encode(errors="replace")).hexdigest(),
         )
 
     def _plain_text(self) -> str:

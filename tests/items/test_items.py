@@ -26,7 +26,6 @@ ITEMS = [
         status=200,
         content_type="text/html",
         fetched_at=datetime(2026, 1, 1, tzinfo=timezone.utc),
-        content_hash="0" * 64,
     ),
     Product.model_validate(PRODUCT),
     FeedEntry(id="1", feed_url="http://a.org/feed"),

@@ -46,11 +46,12 @@ def test_a_page_says_what_its_document_says():
     assert ItemAdapter(item)["h1"] == "The first"
 
 
-def test_the_content_hash_changes_with_title_and_text_only():
-    same = page(FULL.replace("Menu", "Other menu").encode(), url="http://a.org/elsewhere")
-    assert page(FULL.encode()).content_hash == same.content_hash
+def test_the_content_hash_changes_with_what_the_page_says_and_not_with_how_it_was_found():
+    same = page(FULL.encode(), url="http://a.org/elsewhere")
+    assert page(FULL.encode(), meta={"depth": 7}).content_hash == same.content_hash
     assert page(FULL.replace("One", "Two").encode()).content_hash != same.content_hash
     assert page(FULL.replace("title", "titel").encode()).content_hash != same.content_hash
+    assert page(FULL.replace("said in short", "said at length").encode()).content_hash != same.content_hash
 
 
 def test_links_are_absolute_without_fragment_and_session_each_once():

@@ -81,8 +81,8 @@ def test_a_worker_that_waits_for_mongodb_can_be_stopped(crawl, numbers):
 def test_a_worker_that_closes_without_mongodb_says_what_it_did_not_store(crawl, numbers, own_server):
     spider = SPIDER.format(site=numbers, pages=20)
     uri = f"{own_server.url}&serverSelectionTimeoutMS=500"
-    with crawl(spider, MONGO_URI=uri, MONGO_FLUSH_SECONDS=30, MONGO_CLOSE_TIMEOUT=2, DOWNLOAD_DELAY=0.05) as run:
+    with crawl(spider, MONGO_URI=uri, MONGO_FLUSH_SECONDS=30, MONGO_CLOSE_SECONDS=2, DOWNLOAD_DELAY=0.05) as run:
         wait_for(lambda: "Crawled 0 pages" in run.log, "the start")
         own_server.stop()
         run.wait()
-        assert "MongoDB did not come back within MONGO_CLOSE_TIMEOUT (2 s): 20 items were NOT stored" in run.log
+        assert "MongoDB did not come back within MONGO_CLOSE_SECONDS (2 s): 20 items were NOT stored" in run.log
