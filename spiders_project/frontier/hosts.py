@@ -8,7 +8,10 @@ from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+import msgpack
+
 from spiders_project.frontier.connection import translated
+from spiders_project.frontier.redis_frontier import pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,21 +102,13 @@ def _names(crawl: Crawl) -> Iterator[bytes]:
 
 
 def _look(crawl: Crawl, names: list[bytes], now: float) -> Iterator[Host]:
-    keys = crawl.keys
-    pipe = crawl.client.pipeline(transaction=False)
-    queue = keys.host("").encode()
-    for name in names:
-        pipe.zcard(queue + name)
-        pipe.hget(keys.active, name)
-        pipe.zscore(keys.waiting, name)
-    with translated():
-        answers = pipe.execute()
-    for name, queued, downloading, until in zip(names, *(answers[part::3] for part in range(3)), strict=True):
-        paused = until == inf
+    answers = msgpack.unpackb(crawl.run("hosts", pack(names)))
+    for name, (queued, downloading, until) in zip(names, answers, strict=True):
+        held = float(until or 0) / 1000
         yield Host(
             name=name.decode("utf-8", "replace"),
             queued=queued,
-            downloading=int(downloading or 0),
-            next_at=until / 1000 if until and not paused and until / 1000 > now else 0.0,
-            paused=paused,
+            downloading=downloading,
+            next_at=held if now < held < inf else 0.0,
+            paused=held == inf,
         )
