@@ -57,6 +57,8 @@ class DupeFilter(RFPDupeFilter):  # type: ignore[misc]  # scrapy-redis ships no 
 
     def remember(self, mark: bytes) -> None:
         """Remember ``mark`` as seen; the oldest is forgotten where memory ends."""
+        if not self._memory:
+            return
         if len(self._known) >= self._memory:
             del self._known[next(iter(self._known))]
         self._known[mark] = None
