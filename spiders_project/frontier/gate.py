@@ -92,11 +92,14 @@ class Gate:
                 wait = await self._book(ticket)
             if wait:
                 await self._sleep(ticket, wait)
-            if self._closed.is_set() and ticket.claimed_at is not None:
-                raise GateClosed
+            self._refuse_when_closed(ticket)
         except BaseException:
             self.leave(ticket)
             raise
+
+    def _refuse_when_closed(self, ticket: Ticket) -> None:
+        if self._closed.is_set() and ticket.claimed_at is not None:
+            raise GateClosed
 
     def leave(self, ticket: Ticket) -> None:
         """The download has ended, or will not start."""

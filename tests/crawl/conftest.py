@@ -1,23 +1,22 @@
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from deploy.local.redis_server import RedisServer
 from tests.crawl.crawl import Crawl, crawling
+from tests.crawl.relay import Relay
 from tests.crawl.site import Site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from contextlib import ExitStack
     from pathlib import Path
 
 
 @pytest.fixture
 def stack_of_contexts() -> Iterator[ExitStack]:
-    from contextlib import ExitStack
-
     with ExitStack() as contexts:
         yield contexts
 
@@ -36,6 +35,13 @@ def crawl(
     return lambda **options: stack_of_contexts.enter_context(
         crawling(server_directory, **{"redis_url": redis_url, **options})
     )
+
+
+@pytest.fixture
+def relay(redis_url: str) -> Iterator[Relay]:
+    """A relay before the shared Redis."""
+    with Relay(redis_url).serving() as relay:
+        yield relay
 
 
 @pytest.fixture

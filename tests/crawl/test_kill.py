@@ -33,7 +33,7 @@ def crawl_with_kills(site, crawl, *, pages, kills, seed):
 
 @pytest.mark.slow
 def test_no_page_is_lost_when_workers_are_killed_at_random_moments(site, crawl):
-    tree, _ = crawl_with_kills(site, crawl, pages=600, kills=5, seed=11)
+    tree, _ = crawl_with_kills(site, crawl, pages=300, kills=5, seed=11)
     twice = sum(count - 1 for count in tree.fetched.values())
     assert twice <= 5 * CONCURRENT
 

@@ -33,9 +33,10 @@ def done(tmp_path_factory, redis_url, servers_root):
     """The crawl, when it is over; ``done.tree`` is its site."""
     directory = servers_root / "outcomes"
     directory.mkdir()
-    with Site(1, hosts=2).serving() as tree, crawling(
-        directory, redis_url, spider="outcomes", settings=SETTINGS
-    ) as run:
+    with (
+        Site(1, hosts=2).serving() as tree,
+        crawling(directory, redis_url, spider="outcomes", settings=SETTINGS) as run,
+    ):
         run.redis.flushall()
         flaky = iter([500, 502])
 
@@ -56,7 +57,9 @@ def done(tmp_path_factory, redis_url, servers_root):
             "/reset-errback": Reply(0),
             "/large": Reply(body=b"x" * 60_000),
             "/private": Reply(body=b"secret"),
-            "127.0.0.2/robots.txt": Reply(body=b"User-agent: *\nDisallow: /private\n", headers={"Content-Type": "text/plain"}),
+            "127.0.0.2/robots.txt": Reply(
+                body=b"User-agent: *\nDisallow: /private\n", headers={"Content-Type": "text/plain"}
+            ),
         }
         rows = {
             "ok": tree.url("/ok"),
@@ -182,7 +185,7 @@ def test_what_is_not_to_be_crawled_is_done_without_a_dead_letter(done, row):
 
 
 def test_nothing_else_became_a_dead_letter(done):
-    rows = "raises pipeline_raises reraises returns_failure gave_up reset dns tls large".split()
+    rows = ["raises", "pipeline_raises", "reraises", "returns_failure", "gave_up", "reset", "dns", "tls", "large"]
     assert done.letters.keys() == {done.rows[row] for row in rows}
 
 
@@ -214,6 +217,6 @@ def test_a_retry_waits_in_the_frontier_and_not_in_a_download_slot(site, crawl):
     assert run.redis.zcard(run.keys.delayed) == 1
     assert 0 < run.redis.zrange(run.keys.delayed, 0, 0, withscores=True)[0][1] / 1000 - run.redis.time()[0] <= WAIT
     assert worker.running, "a request that waits is work: the crawl is not finished"
-    run.redis.zadd(run.keys.delayed, {member: 1 for member in run.redis.zrange(run.keys.delayed, 0, -1)})
+    run.redis.zadd(run.keys.delayed, dict.fromkeys(run.redis.zrange(run.keys.delayed, 0, -1), 1))
     run.finish()
     assert set(run.stored) == tree.expected

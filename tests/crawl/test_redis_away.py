@@ -7,14 +7,7 @@ import pytest
 import redis
 
 from deploy.local.redis_server import RedisServer
-from tests.crawl.relay import Relay
 from tests.crawl.waiting import wait_for
-
-
-@pytest.fixture
-def relay(redis_url):
-    with Relay(redis_url).serving() as relay:
-        yield relay
 
 
 def crawl_through_outage(site, crawl, relay, redis_url, seconds):
@@ -76,21 +69,17 @@ def test_a_worker_without_redis_at_start_waits_and_starts_when_it_comes(site, cr
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("wrong", "told"),
-    [
-        (lambda url: url.replace(":", ":x", 2).replace(":x", ":", 1), "Check the password"),
-        (lambda url: url.removesuffix("/0") + "/999", "DB index is out of range"),
-    ],
-    ids=["password", "database"],
-)
-def test_a_redis_that_refuses_the_worker_is_named_at_once(crawl, redis_url, wrong, told):
-    run = crawl(redis_url=wrong(redis_url), admin_url=redis_url)
-    (worker,) = run.start()
-    assert worker.wait(20) != 0
-    assert told in worker.log
-    assert "Traceback" not in worker.log, worker.log
-    assert redis_url.split(":")[2].split("@")[0] not in worker.log, "the password is a secret"
+def test_a_redis_that_refuses_the_worker_is_named_at_once(crawl, redis_url):
+    password = redis_url.split(":")[2].split("@")[0]
+    run = crawl()
+    (stranger,) = run.start(redis_url=redis_url.replace(password, "wrong"))
+    (lost,) = run.start(redis_url=redis_url.removesuffix("/0") + "/999")
+    for worker, told in ((stranger, "Check the password"), (lost, "DB index is out of range")):
+        assert worker.wait(20) == 1
+        assert told in worker.log
+        assert "Traceback" not in worker.log, worker.log
+        assert password not in worker.log, "a password is a secret"
+        assert worker.said["reason"] == "frontier_error"
 
 
 @pytest.fixture

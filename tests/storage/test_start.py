@@ -59,7 +59,6 @@ def test_a_wrong_password_is_told_so(refused, mongo_uri):
 @pytest.mark.parametrize(
     "uri",
     [
-        "localhost:27017",
         f"mongodb://crawler:{SECRET}@",
         f"mongodb://crawler:{SECRET}@x@127.0.0.1/",
         f"mongodb://crawler:a:{SECRET}@127.0.0.1/",

@@ -11,7 +11,7 @@ class OutcomesSpider(SharedSpider):
     """One request for each row of the table of outcomes, sent by the page ``/rows``."""
 
     name = "outcomes"
-    allowed_domains = ["127.0.0.1", "127.0.0.2", "nowhere.invalid"]
+    allowed_domains = ("127.0.0.1", "127.0.0.2", "nowhere.invalid")
 
     def parse(self, response):
         """``/rows`` is lines of ``row url``; each row names its callback, and its errback where it has one."""

@@ -1,0 +1,69 @@
+import threading
+from hashlib import sha1
+
+from scrapy import Request, Selector
+from scrapy_redis.spiders import RedisSpider
+
+from spiders_project.spider_bases import SharedSpider
+from tests.crawl.spiders.tree import TreeSpider
+
+
+class OwnSeedsSpider(TreeSpider):
+    """A tree spider with start_urls of its own (argument ``own``)."""
+
+    name = "own"
+
+    def __init__(self, *args, own="", **kwargs):
+        super().__init__(*args, **kwargs)
+        self.start_urls = [own]
+
+
+class UnwritableSpider(SharedSpider):
+    """Sends requests that cannot be written to the frontier (F6), each in its own way."""
+
+    name = "unwritable"
+
+    def parse(self, response):
+        yield {"url": response.url}
+        yield Request(response.urljoin("/p/1"), lambda found: self.parse_odd(found, row=1))
+        yield Request(response.urljoin("/p/2"), self.parse_odd, meta={"lock": threading.Lock()})
+        yield Request(response.urljoin("/p/3"), self.parse_odd, cb_kwargs={"row": Selector(text="<p>x</p>")})
+        yield Request(response.urljoin("/p/4"), self.parse_odd, meta={"body": "x" * 5000})  # F23
+        yield Request(response.urljoin("/p/5"), self.parse_odd)
+
+    def parse_odd(self, response, row=None):
+        yield {"url": response.url}
+
+
+class PathFingerprinter:
+    """Two URLs with the same path are one page (F11)."""
+
+    def fingerprint(self, request):
+        return sha1(request.url.partition("?")[0].encode()).digest()
+
+
+class TogetherSpider(SharedSpider):
+    """Five identical requests with ``dont_filter`` (F9), and one URL in several spellings (F11)."""
+
+    name = "together"
+
+    def parse(self, response):
+        yield {"url": response.url}
+        for _ in range(5):
+            yield Request(response.urljoin("/p/1"), self.parse_end, dont_filter=True)
+        for n in range(5):
+            yield Request(response.urljoin(f"/p/2?session={n}"), self.parse_end)
+
+    def parse_end(self, response):
+        yield {"url": response.url}
+
+
+class StockSpider(RedisSpider):
+    """As the tree spider, on scrapy-redis as it is."""
+
+    name = "stock"
+
+    def parse(self, response):
+        yield {"url": response.url}
+        for link in response.css("a::attr(href)"):
+            yield Request(response.urljoin(link.get()), self.parse)
