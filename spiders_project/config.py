@@ -209,6 +209,9 @@ class _Stock(BaseModel):
     redis_host: str | None = None
     redis_params: JsonObject | None = None
     redis_port: Annotated[Whole, Field(ge=1, le=65535)] | None = None
+    redis_sentinel_params: JsonObject | None = None
+    redis_sentinel_service: str | None = None
+    redis_sentinels: Words | None = None
     redis_start_urls_as_set: Flag | None = None
     redis_start_urls_as_zset: Flag | None = None
     redis_url: RedisUrl | None = None
@@ -243,6 +246,26 @@ def redis_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
     return parameters
 
 
+def json_object(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The setting ``name``, a dict or a JSON object; empty where it is not set."""
+    return dict(_load(settings.get(name)) or {})
+
+
+def sentinel_addresses(settings: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Where the sentinels are: REDIS_SENTINELS, ``host:port`` each, separated by commas.
+
+    Raises:
+        ConfigError: One is no address.
+    """
+    addresses = []
+    for address in _split(settings.get("REDIS_SENTINELS") or []):
+        host, _, port = str(address).rpartition(":")
+        if not host or not port.isdigit():
+            raise ConfigError(f"REDIS_SENTINELS has {address!r}: it should be host:port, as 10.0.0.5:26379")
+        addresses.append((host.strip("[]"), int(port)))
+    return addresses
+
+
 def start_urls_key(settings: Mapping[str, Any], namespace: str) -> str:
     """The key of the seeds: REDIS_START_URLS_KEY, whose ``%(name)s`` is the crawl's namespace."""
     return str(settings.get("REDIS_START_URLS_KEY") or "%(name)s:start_urls") % {"name": namespace}
@@ -259,6 +282,7 @@ _SECRETS: dict[str, Callable[[Any], str]] = {
     "MONGO_URI": lambda value: mask(str(value)),
     "REDIS_URL": lambda value: mask(str(value)),
     "REDIS_PARAMS": lambda _: "malformed",
+    "REDIS_SENTINEL_PARAMS": lambda _: "malformed",
 }
 
 

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 import redis
 import redis.asyncio
 import redis.asyncio.cluster
+import redis.asyncio.sentinel
 import redis.cluster
+import redis.connection
+import redis.sentinel
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.exceptions import (
@@ -29,7 +32,7 @@ from redis.exceptions import (
 )
 from redis.retry import Retry
 
-from spiders_project.config import redis_parameters
+from spiders_project.config import DEFAULT_REDIS_URL, json_object, redis_parameters, sentinel_addresses
 from spiders_project.errors import FrontierError, FrontierUnavailable
 
 if TYPE_CHECKING:
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
 #: Seconds until a silent server counts as away: long enough for a slow script, short enough to notice a cut cable.
 SOCKET_TIMEOUT = 10.0
 CONNECT_TIMEOUT = 5.0
+#: The name that Sentinel's own documentation gives a service.
+DEFAULT_SERVICE = "mymaster"
 
 # Redis answers, but cannot take writes for now: its administrator can mend that while we wait. redis-py makes a class
 # of some error codes, and takes the code out of the text; what a script meets in Redis 6.2 comes as text.
@@ -73,8 +78,8 @@ def parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def async_client(settings: Mapping[str, Any]) -> redis.asyncio.Redis:
     """The worker's client; nothing is connected yet. Retries are ours (``exchange``), so redis-py makes none."""
-    kind = redis.asyncio.cluster.RedisCluster if on_cluster(settings) else redis.asyncio.Redis
-    client: redis.asyncio.Redis = _client(kind, settings, AsyncRetry(NoBackoff(), 0))
+    kinds = redis.asyncio.Redis, redis.asyncio.cluster.RedisCluster, redis.asyncio.sentinel.Sentinel
+    client: redis.asyncio.Redis = _made(*kinds, settings, AsyncRetry(NoBackoff(), 0))
     return client
 
 
@@ -85,9 +90,34 @@ def blocking_client(settings: Mapping[str, Any]) -> redis.Redis:
         FrontierUnavailable: The cluster does not answer.
     """
     with translated():
-        kind = redis.cluster.RedisCluster if on_cluster(settings) else redis.Redis
-        client: redis.Redis = _client(kind, settings, Retry(NoBackoff(), 0))
+        kinds = redis.Redis, redis.cluster.RedisCluster, redis.sentinel.Sentinel
+        client: redis.Redis = _made(*kinds, settings, Retry(NoBackoff(), 0))
     return client
+
+
+def _made(single: Any, cluster: Any, sentinel: Any, settings: Mapping[str, Any], retry: Any) -> Any:
+    if settings.get("REDIS_SENTINELS"):
+        return _by_sentinel(sentinel, settings, retry)
+    return _client(cluster if on_cluster(settings) else single, settings, retry)
+
+
+def _by_sentinel(kind: Any, settings: Mapping[str, Any], retry: Any) -> Any:
+    """A client of whichever server the sentinels name as master, asked again at each new connection."""
+    found = {**parameters(settings), "retry": retry}
+    url = found.pop("url", None)
+    if url and url != DEFAULT_REDIS_URL:
+        # What REDIS_URL says of user, password, database and TLS counts; where the master is, the sentinels know.
+        told = redis.connection.parse_url(url)  # type: ignore[no-untyped-call]  # redis-py's
+        found = {**{name: told[name] for name in ("username", "password", "db") if name in told}, **found}
+        found.setdefault("ssl", url.startswith("rediss:"))
+    for name in ("host", "port"):
+        found.pop(name, None)
+    sentinels = kind(
+        sentinel_addresses(settings),
+        sentinel_kwargs={"socket_timeout": CONNECT_TIMEOUT, **json_object(settings, "REDIS_SENTINEL_PARAMS")},
+        **found,
+    )
+    return sentinels.master_for(settings.get("REDIS_SENTINEL_SERVICE") or DEFAULT_SERVICE)
 
 
 def on_cluster(settings: Mapping[str, Any]) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import redis
 
-#: A worker that has missed its heartbeat for two thirds of its lease is shown as gone; leases, in seconds, when a report
+#: A worker that has missed its heartbeat for two thirds of its lease is shown as gone; leases, in s, when a report
 #: does not say.
 DEFAULT_LEASE, PATIENCE = 15.0, 2 / 3
 

@@ -8,9 +8,8 @@ WARNING = "Crawling crawl-test.invalid without a contact: set CONTACT"
 
 
 def crawl(project, url, *args, **environ):
-    return project.run(
-        "crawl", "plain", "-a", f"start_urls={url}", "-s", "RETRY_ENABLED=False", "-s", "ROBOTSTXT_OBEY=False", *IN_MEMORY, *args, **environ
-    )  # fmt: skip
+    options = ("-a", f"start_urls={url}", "-s", "RETRY_ENABLED=False", "-s", "ROBOTSTXT_OBEY=False", *IN_MEMORY)
+    return project.run("crawl", "plain", *options, *args, **environ)
 
 
 def test_the_contact_stands_in_the_user_agent(project, site):
