@@ -21,21 +21,28 @@ def crawl_with_kills(site, crawl, *, pages, kills, seed):
         before = len(run.items)
         run.wait_stored(before + dice.randint(1, max(2, pages // (2 * kills))))
         time.sleep(dice.uniform(0, 0.05))
-        victim = alive.pop(dice.randrange(len(alive)))
-        victim.kill()
+        dice.shuffle(alive)
+        # Once all of them at the same time: nobody is left to give their leases back.
+        for victim in alive if killed == kills // 2 else alive[:1]:
+            victim.kill()
+            alive = [worker for worker in alive if worker is not victim]
         killed += 1
-        alive += run.start()
+        alive += run.start(2 - len(alive))
     run.finish(120)
     assert set(run.stored) == tree.expected, run.describe()
     assert run.dead == []
     return tree, run
 
 
+def fetched_twice(tree):
+    """How many fetches were in vain: at most what a worker has under way, for each one killed."""
+    return sum(count - 1 for count in tree.fetched.values())
+
+
 @pytest.mark.slow
 def test_no_page_is_lost_when_workers_are_killed_at_random_moments(site, crawl):
     tree, _ = crawl_with_kills(site, crawl, pages=300, kills=5, seed=11)
-    twice = sum(count - 1 for count in tree.fetched.values())
-    assert twice <= 5 * CONCURRENT
+    assert fetched_twice(tree) <= 6 * CONCURRENT
 
 
 @pytest.mark.soak
@@ -43,5 +50,4 @@ def test_no_page_is_lost_when_workers_are_killed_at_random_moments(site, crawl):
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_no_page_is_lost_over_many_kills(site, crawl, seed):
     tree, _ = crawl_with_kills(site, crawl, pages=4000, kills=10, seed=seed)
-    twice = sum(count - 1 for count in tree.fetched.values())
-    assert twice <= 10 * CONCURRENT
+    assert fetched_twice(tree) <= 11 * CONCURRENT

@@ -1,5 +1,6 @@
 """I5: a host's limits hold for the whole cluster, as the server's log of arrivals tells."""
 
+import signal
 import time
 
 import pytest
@@ -105,6 +106,21 @@ def test_the_limit_of_connections_is_one_for_all_workers_and_all_ways_to_downloa
     assert_all_of(run, tree)
     assert tree.most_at_once(one) == 1
     assert tree.most_at_once(three) == 3
+
+
+def test_a_stop_finishes_the_downloads_of_a_page_that_has_begun(site, crawl):
+    tree = busy(site(10))
+    run = crawl(spider="busy", settings={**BUSY, "DOWNLOAD_DELAY": 1})
+    run.seed(tree.url(0))
+    (worker,) = run.start()
+    wait_for(tree.seen)
+    worker.send(signal.SIGTERM)
+    assert worker.wait() == 0
+    assert run.stored == [tree.url(0)]
+    assert len(run.items[0]["files"]) == 1
+    assert run.dead == []
+    assert run.leases == 0
+    assert_spaced(tree, 1)
 
 
 def test_retry_after_pauses_the_host_for_all_workers(site, crawl):

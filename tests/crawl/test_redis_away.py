@@ -124,3 +124,22 @@ def test_a_key_of_the_wrong_type_stops_the_worker_with_an_error(site, crawl):
     assert worker.said["reason"] == "frontier_error"
     assert "a key of this crawl holds the wrong type" in worker.log
     assert "Traceback" not in worker.log, worker.log
+
+
+@pytest.mark.soak
+def test_a_worker_that_is_stopped_while_redis_is_away_ends_and_loses_nothing(site, crawl, relay, redis_url):
+    tree = site(120, hosts=2, latency=0.2)
+    run = crawl(redis_url=relay.url, admin_url=redis_url)
+    run.seed(tree.url(0))
+    (worker,) = run.start()
+    run.wait_stored(20)
+    relay.refuse()
+    worker.wait_log("The worker waits and tries again")
+    worker.send(signal.SIGTERM)
+    assert worker.wait(30) == 0
+    assert "Closing without a last word to Redis" in worker.log
+    relay.accept()
+    run.start()
+    run.finish()
+    assert set(run.stored) == tree.expected, run.describe()
+    assert run.dead == []

@@ -9,6 +9,7 @@ import redis
 from deploy.local.redis_server import RedisServer
 from spiders_project.frontier import scripts
 from tests.crawl.relay import Relay
+from tests.crawl.site import Reply
 from tests.crawl.waiting import wait_for
 
 
@@ -117,3 +118,22 @@ def test_no_page_is_lost_when_a_replica_that_lags_is_promoted(site, crawl, own_r
     assert run.dead == []
     assert run.leases == 0
     assert any("Redis does not know what this worker said last" in worker.log for worker in run.workers)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(240)
+def test_a_slot_whose_grant_was_lost_does_not_stop_its_host(site, crawl, relay, redis_url):
+    """Nobody knows of the slot, and at one connection a host it is the only one; comparing leases finds it."""
+    tree = site(12)
+    for number in range(tree.pages):
+        tree.at[f"/api/{number}"] = Reply(body=b"more")
+        tree.at[f"/f/{number}"] = Reply(body=b"file")
+    run = crawl(spider="busy", redis_url=relay.url, admin_url=redis_url)
+    for script in SCRIPTS:
+        run.redis.script_load(scripts.source(script))
+    relay.cut_before_reply("book", times=2)
+    run.seed(tree.url(0))
+    run.start(CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    run.finish(200)
+    assert relay.cuts >= 1
+    assert_complete(run, tree)
