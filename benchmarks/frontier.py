@@ -73,6 +73,7 @@ class Crawl:
 
     def used(self) -> int:
         """Bytes that Redis has allocated, but for the buffers of connections."""
+        time.sleep(1)  # Redis looks at its clients' buffers now and then
         memory: Any = self.server.info("memory")
         return int(memory["used_memory"] - memory["mem_clients_normal"])
 

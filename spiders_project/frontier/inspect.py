@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     import redis
 
-#: A worker that has missed its heartbeat for two thirds of its lease is shown as gone; leases, in s, when a report
-#: does not say.
+#: A worker is shown as gone when it was silent for two thirds of its lease (in seconds, where its report does not say).
 DEFAULT_LEASE, PATIENCE = 15.0, 2 / 3
 
 

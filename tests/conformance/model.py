@@ -103,6 +103,7 @@ class ModelFrontier:
         self.store = store
         self.worker = worker
         self.terms = terms
+        self.report = b"{}"
         self._discarded = 0  # in this call
 
     # ------------------------------------------------------------------ hosts
@@ -462,6 +463,7 @@ class ModelFrontier:
         for id_ in list(self.store.leases.get(self.worker, {})):
             self._give_back(self.worker, id_)
         self._forget(self.worker)
+        self.store.reports[self.worker] = self.report
 
     async def close(self) -> None:
         pass
@@ -472,13 +474,13 @@ class ModelFrontier:
         for table in (self.store.beats, self.store.local, self.store.replies):
             table.pop(worker, None)
 
-    def beat(self, patience: int, max_deliveries: int, report: bytes) -> tuple[int, int, int]:
+    def beat(self, patience: int, max_deliveries: int) -> tuple[int, int, int]:
         """Say that the worker lives, and give back what those held who were silent for ``patience`` ms."""
         store = self.store
         if store.now - store.beats.get(self.worker, 0) > patience * 3 / 4:
             patience = 0
         store.beats[self.worker] = store.now
-        store.reports[self.worker] = report
+        store.reports[self.worker] = self.report
         returned = buried = 0
         gone = [one for one in store.beats if patience and store.now - store.beats[one] >= patience]
         for dead in sorted(gone, key=lambda one: (store.beats[one], one)):

@@ -159,11 +159,14 @@ class ModelWorld:
         self.store.now += ms
 
     def worker(self, name: str = "w", *, version: str = "1", **terms: Any) -> Worker:
-        return Worker(self, name, ModelFrontier(self.store, name, terms_of(terms)), version)
+        frontier = ModelFrontier(self.store, name, terms_of(terms))
+        worker = Worker(self, name, frontier, version)
+        frontier.report = worker.report
+        return worker
 
     def beat(self, worker: Worker, patience: int, max_deliveries: int) -> tuple[int, int, int]:
         assert isinstance(worker.frontier, ModelFrontier)
-        return worker.frontier.beat(patience, max_deliveries, worker.report)
+        return worker.frontier.beat(patience, max_deliveries)
 
     def push_seeds(self, *entries: bytes) -> None:
         self.store.seeds.extend(entries)
