@@ -137,3 +137,14 @@ def test_the_thread_beats_by_itself_and_survives_redis_and_its_own_callbacks(red
     heartbeat.stop(10)
     heartbeat.stop(10)
     assert "w" in redis_world.facts().workers
+
+
+def test_reports_of_workers_that_are_gone_do_not_pile_up(beats: Beats, redis_world: RedisWorld):
+    living = redis_world.worker("living")
+    living.beat()
+    beats.client.hset(redis_world.keys.reports, mapping={f"gone-{number}": "{}" for number in range(150)})
+    beats.beat()
+    assert beats.client.hlen(redis_world.keys.reports) == 152, "a few are kept for tools"
+    beats.client.hset(redis_world.keys.reports, mapping={f"gone-{number}": "{}" for number in range(250)})
+    beats.beat()
+    assert {name.decode() for name in beats.client.hkeys(redis_world.keys.reports)} == {"judge", "living"}

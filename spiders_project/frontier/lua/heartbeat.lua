@@ -5,7 +5,16 @@
 -- ARGV[6]  deliveries after which a request becomes a dead letter
 -- Returns  {requests given back, dead letters, workers declared dead}
 
+-- Reports of workers that are gone are kept for tools, but not for ever.
+local KEEP_REPORTS = 200
+
 local MOST = 500  -- requests given back in one call, so that the script stays short
+
+if call('HLEN', ns .. ':reports') > KEEP_REPORTS then
+  for _, other in ipairs(call('HKEYS', ns .. ':reports')) do
+    if not call('ZSCORE', k_workers, other) then call('HDEL', ns .. ':reports', other) end
+  end
+end
 
 local patience, most_deliveries = tonumber(ARGV[5]), tonumber(ARGV[6])
 
