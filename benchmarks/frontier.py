@@ -164,7 +164,8 @@ async def measure(url: str, arguments: argparse.Namespace) -> None:
         await seen(url, count)
     small = await claiming(url, 10_000, 100, arguments.rounds)
     large = await claiming(url, arguments.large, 100, arguments.rounds)
-    print(f"claim+ack, large against small: {large / small:.2f} times")
+    again = await claiming(url, 10_000, 100, arguments.rounds)  # the machine may have slowed down meanwhile
+    print(f"claim+ack, large against small: {2 * large / (small + again):.2f} times")
 
 
 def main() -> None:

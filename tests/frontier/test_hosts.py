@@ -102,4 +102,4 @@ def test_a_resumed_host_waits_for_its_delay(redis_client, redis_url):
     assert peer.claim() == []
     [host] = hosts(crawl)
     assert not host.paused
-    assert 50 < host.next_at - crawl.now() <= 60
+    assert 50 < host.next_at - crawl.now() <= 60.02  # a claim may start late by 20 ms
