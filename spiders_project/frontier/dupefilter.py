@@ -6,6 +6,7 @@ gives fingerprints, remembers a bounded number of them as known, and logs what w
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from scrapy_redis.dupefilter import RFPDupeFilter
@@ -28,10 +29,12 @@ class DupeFilter(RFPDupeFilter):  # type: ignore[misc]  # scrapy-redis ships no 
     def __init__(
         self, fingerprinter: RequestFingerprinterProtocol, *, memory: int = 100_000, debug: bool = False
     ) -> None:
-        """``memory`` is how many fingerprints are remembered as known."""
+        """``memory`` is how many fingerprints are remembered as known, ``expire`` for how long (s); 0: for ever."""
         super().__init__(server=None, key="", debug=debug)
         self._fingerprinter = fingerprinter
         self._memory = memory
+        self._expire = expire
+        self._since = time.monotonic()
         self._known: dict[bytes, None] = {}
         #: URLs whose plain GET request is remembered as seen; links to them need no ``Request`` to be dropped.
         self.known_urls: dict[str, None] = {}
@@ -42,6 +45,7 @@ class DupeFilter(RFPDupeFilter):  # type: ignore[misc]  # scrapy-redis ships no 
         return cls(
             crawler.request_fingerprinter,
             memory=crawler.settings.getint("FRONTIER_LOCAL_SEEN", 100_000),
+            expire=crawler.settings.getfloat("DUPEFILTER_EXPIRE_SECONDS"),
             debug=crawler.settings.getbool("DUPEFILTER_DEBUG"),
         )
 
@@ -55,6 +59,8 @@ class DupeFilter(RFPDupeFilter):  # type: ignore[misc]  # scrapy-redis ships no 
 
     def known(self, mark: bytes) -> bool:
         """Whether ``mark`` is remembered as seen; False says nothing."""
+        if self._expire and time.monotonic() - self._since > self._expire:
+            self.forget()
         return mark in self._known
 
     def remember(self, mark: bytes, request: Request | None = None) -> None:
@@ -65,6 +71,7 @@ class DupeFilter(RFPDupeFilter):  # type: ignore[misc]  # scrapy-redis ships no 
 
     def forget(self) -> None:
         """Empty the memory, not the seen set."""
+        self._since = time.monotonic()
         self._known.clear()
         self.known_urls.clear()
 

@@ -239,7 +239,9 @@ class Exchange(Generic[Context]):
             self.say(GiveBack(claim.request_id))
 
     def _next_batch(self, want: int) -> tuple[Batch, list[Context | None]]:
-        said = [self._outbox.popleft() for _ in range(min(len(self._outbox), self._batch_size))]
+        # The first batch says nothing: sent again after the worker was taken for dead, it would be carried out twice.
+        count = min(len(self._outbox), self._batch_size) if self._sequence else 0
+        said = [self._outbox.popleft() for _ in range(count)]
         # "Its download has ended" is idle talk where the same batch says that the request is done.
         done = {operation.request_id for operation, _ in said if isinstance(operation, Ack | Bury)}
         said = [one for one in said if not (isinstance(one[0], Left) and one[0].request_id in done)]
@@ -247,7 +249,7 @@ class Exchange(Generic[Context]):
         batch = Batch(
             sequence=self._sequence,
             operations=[operation for operation, _ in said],
-            want=max(0, want),
+            want=max(0, want) if self._sequence > 1 else 0,
             held=self._worker.by_host(),
             share=self._share,
             local=self._worker.local(),

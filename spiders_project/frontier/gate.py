@@ -67,6 +67,7 @@ class Gate:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         self._asks: list[tuple[Ask, asyncio.Future[Grant]]] = []
         self._slot_ids: set[str] = set()
+        self._paused: dict[str, float] = {}
         self._closed: asyncio.Event = asyncio.Event()
 
     @property
@@ -90,12 +91,19 @@ class Gate:
         try:
             if wait is None and limits.delay_ms > 0 and self._is_late(ticket):
                 wait = await self._book(ticket)
-            if wait:
+            wait = max(wait or 0.0, self._paused.get(ticket.host, 0.0) - asyncio.get_running_loop().time())
+            if wait > 0:
                 await self._sleep(ticket, wait)
             self._refuse_when_closed(ticket)
         except BaseException:
             self.leave(ticket)
             raise
+
+    def pause(self, host: str, seconds: float) -> None:
+        """Let nobody of this worker in to ``host`` for ``seconds``: claims in its buffer were made before the pause."""
+        now = asyncio.get_running_loop().time()
+        self._paused = {one: until for one, until in self._paused.items() if until > now}
+        self._paused[host] = max(now + seconds, self._paused.get(host, 0.0))
 
     def _refuse_when_closed(self, ticket: Ticket) -> None:
         if self._closed.is_set() and ticket.claimed_at is not None:

@@ -293,6 +293,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
 
     def pause(self, host: str, seconds: float) -> None:
         """Let nobody in the cluster visit ``host`` for ``seconds``."""
+        self.gate.pause(host, seconds)
         self.exchange.say(Pause(host, round(seconds * 1000)))
 
     # ------------------------------------------------------------------ the exchange's worker

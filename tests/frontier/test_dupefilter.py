@@ -45,6 +45,18 @@ def test_without_memory_nothing_is_known():
     assert not dupefilter.request_seen(request)
 
 
+def test_what_expires_in_redis_is_not_remembered_longer_here(monkeypatch):
+    now = 1000.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    dupefilter = DupeFilter(RequestFingerprinter(), memory=3, expire=60)
+    request = Request("https://example.com/")
+    dupefilter.remember(dupefilter.mark_of(request), request)
+    assert dupefilter.request_seen(request)
+    now += 61
+    assert not dupefilter.request_seen(request)
+    assert not dupefilter.known_urls
+
+
 def test_closing_deletes_nothing_and_clearing_is_refused(dupefilter):
     request = Request("https://example.com/")
     dupefilter.remember(dupefilter.mark_of(request))
