@@ -27,7 +27,7 @@ class DupeFilter(RFPDupeFilter):  # type: ignore[misc]  # scrapy-redis ships no 
     """scrapy-redis's dupefilter over the frontier's own seen set."""
 
     def __init__(
-        self, fingerprinter: RequestFingerprinterProtocol, *, memory: int = 100_000, debug: bool = False
+        self, fingerprinter: RequestFingerprinterProtocol, *, memory: int, expire: float = 0, debug: bool = False
     ) -> None:
         """``memory`` is how many fingerprints are remembered as known, ``expire`` for how long (s); 0: for ever."""
         super().__init__(server=None, key="", debug=debug)
