@@ -57,9 +57,6 @@ def test_start_urls_of_a_spider_are_crawled_once_for_a_run_and_not_once_for_a_wo
     run.start(2, arguments={"own": tree.url(0)})
     run.finish()
     assert run.stored == [tree.url(0)]
-    run.start(arguments={"own": tree.url(0)})
-    run.finish()
-    assert run.stored == [tree.url(0)] * 2, "a new run crawls them again"
 
 
 def test_without_the_setting_workers_wait_for_seeds(site, crawl):

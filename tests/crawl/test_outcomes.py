@@ -1,5 +1,7 @@
 """What becomes of a request, one row each: DESIGN's table, read from one crawl."""
 
+import signal
+
 import msgpack
 import pytest
 
@@ -189,20 +191,18 @@ def test_nothing_else_became_a_dead_letter(done):
     assert done.letters.keys() == {done.rows[row] for row in rows}
 
 
-def test_a_request_that_kills_its_workers_becomes_a_dead_letter(site, crawl):
+def test_a_request_that_kills_its_worker_becomes_a_dead_letter(site, crawl):
     tree = site(1)
     tree.at = {"/rows": Reply(body=f"kills {tree.url('/ok')}\n".encode()), "/ok": Reply(body=b"fine")}
-    run = crawl(spider="outcomes", settings={"FRONTIER_MAX_DELIVERIES": 2})
+    run = crawl(spider="outcomes", settings={"FRONTIER_MAX_DELIVERIES": 1})
     run.seed(tree.url("/rows"))
-    for _ in range(2):
-        (worker,) = run.start()
-        assert worker.wait() < 0
-    (last,) = run.start()
-    last.wait()
+    (killed,) = run.start()
+    assert killed.wait() == -signal.SIGKILL
+    run.start()
+    run.finish()
     (letter,) = run.dead
-    assert letter["reason"] == "deliveries"
-    assert letter["attempts"] == 2
-    assert len(tree.seen("/ok")) == 2
+    assert (letter["reason"], letter["attempts"]) == ("deliveries", 1)
+    assert len(tree.seen("/ok")) == 1
 
 
 def test_a_retry_waits_in_the_frontier_and_not_in_a_download_slot(site, crawl):

@@ -45,7 +45,7 @@ def assert_all_of(run, tree):
 
 def test_three_workers_together_keep_a_hosts_delay_and_use_it_up(site, crawl):
     delay = 0.5
-    tree = site(22)
+    tree = site(17)
     run = crawl(settings={"DOWNLOAD_DELAY": delay})
     run.seed(tree.url(0))
     run.start(3)
@@ -60,7 +60,7 @@ def test_three_workers_together_keep_a_hosts_delay_and_use_it_up(site, crawl):
 
 
 def test_a_jittered_delay_is_never_shorter_than_the_jitter_allows(site, crawl):
-    tree = site(30)
+    tree = site(16)
     run = crawl(settings={"DOWNLOAD_DELAY": 0.2, "DOWNLOAD_DELAY_JITTER": 0.5})
     run.seed(tree.url(0))
     run.start(2)

@@ -10,7 +10,7 @@ from tests.crawl.waiting import wait_for
 
 @pytest.mark.slow
 def test_one_sigterm_gives_back_what_was_not_started_and_finishes_the_rest(site, crawl):
-    tree = site(120, hosts=2, latency=0.4)
+    tree = site(60, hosts=2, latency=0.4)
     run = crawl()
     run.seed(tree.url(0))
     # Prefetched requests lie ready beside those under way.
