@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 NODES ?=
+# Tests at a time; each worker of pytest starts its own servers.
+JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
@@ -38,7 +40,7 @@ status: venv ## Show what of the embedded stack runs
 	@exec $(BIN)/python -m deploy status
 
 test: lint ## Run every test but the long ones
-	@exec $(BIN)/python -m pytest -m "not soak"
+	@exec $(BIN)/python -m pytest -m "not soak" -n $(JOBS) --dist loadfile
 
 lint: $(VENV)/installed-dev ## Check style, types and who imports whom
 	@$(BIN)/ruff check .
