@@ -2,8 +2,8 @@
 
 PYTHON ?= python3
 NODES ?=
-# Tests at a time; each worker of pytest starts its own servers.
-JOBS ?= 2
+# Tests at a time; most of them wait for something. Each worker of pytest starts its own servers.
+JOBS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
@@ -40,7 +40,7 @@ status: venv ## Show what of the embedded stack runs
 	@exec $(BIN)/python -m deploy status
 
 test: lint ## Run every test but the long ones
-	@exec $(BIN)/python -m pytest -m "not soak" -n $(JOBS) --dist loadfile
+	@exec $(BIN)/python -m pytest -m "not soak" -n $(JOBS) --dist loadfile --durations=15
 
 lint: $(VENV)/installed-dev ## Check style, types and who imports whom
 	@$(BIN)/ruff check .

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 
     from deploy.local.info import StackInfo
     from deploy.local.server import Server
+
+# A shell that starts a program in the background lets it ignore Ctrl-C, and so would all that the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 #: The operator's variables, which must reach no server and no worker of the tests.
 FOREIGN = ("REDIS_URL", "MONGO_URI", "MONGO_DATABASE")

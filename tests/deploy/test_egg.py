@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import subprocess
+import sys
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -76,7 +78,11 @@ def test_stock_scrapyd_deploy_hides_what_setup_py_said(checkout):
     """Why the builder is ours: the same failure there is a CalledProcessError and nothing more."""
     (checkout / "setup.py").write_text("raise SystemExit('out of cheese')\n")
     stock = subprocess.run(
-        ["scrapyd-deploy", "--build-egg", "x.egg"], cwd=checkout, capture_output=True, text=True, check=False
+        [Path(sys.executable).with_name("scrapyd-deploy"), "--build-egg", "x.egg"],
+        cwd=checkout,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert stock.returncode != 0
     assert "out of cheese" not in stock.stdout + stock.stderr

@@ -45,13 +45,21 @@ def replica_set(server_directory):
             "members": [{"_id": number, "host": f"127.0.0.1:{member.port}"} for number, member in enumerate(members)],
         }
         with MongoClient("127.0.0.1", members[0].port, directConnection=True) as client:
-            client.admin.command("replSetInitiate", config)
+            wait_for(lambda: initiated(client, config), "members that answer one another")
             wait_for(lambda: client.admin.command("hello")["isWritablePrimary"], "the first election")
         hosts = ",".join(f"127.0.0.1:{member.port}" for member in members)
         yield members, f"mongodb://{hosts}/?replicaSet=rs"
     finally:
         for member in members:
             member.stop()
+
+
+def initiated(client, config):
+    try:
+        client.admin.command("replSetInitiate", config)
+    except OperationFailure:  # a member that has only just started does not answer its peers yet
+        return False
+    return True
 
 
 def step_down(client, members):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import redis
 from pymongo import MongoClient
@@ -37,7 +39,7 @@ def test_two_workers_crawl_what_redis_cli_seeds_while_a_release_goes_on(at_the_d
         )
         assert '"status": "ok"' in by_curl.stdout
         api = ScrapydAPI(two.url, auth=(two.username, two.password))
-        job = api.schedule(PROJECT, "site", settings=SETTINGS)
+        jobs = {one: json.loads(by_curl.stdout)["jobid"], two: api.schedule(PROJECT, "site", settings=SETTINGS)}
         eventually(lambda: sum(worker.alive for worker in crawl_status(client, "site").workers) == 2)
 
         pushed = run(
@@ -49,7 +51,7 @@ def test_two_workers_crawl_what_redis_cli_seeds_while_a_release_goes_on(at_the_d
         assert run("scrapyd-deploy", "-a", "-v", "9999999999", cwd=at_the_door).returncode == 0, "a live release"
 
         eventually(lambda: crawl_status(client, "site").state == "finished", seconds=60)
-        eventually(lambda: api.job_status(PROJECT, job) == "finished", seconds=60)
+        eventually(lambda: api.job_status(PROJECT, jobs[two]) == "finished", seconds=60)
         status = crawl_status(client, "site")
         stored = mongo["spiders_project"]["pages"].find({"url": {"$regex": f"^{site.url}"}}, {"url": True})
         assert sorted(page["url"] for page in stored) == sorted(expected_pages(site.url))
@@ -58,5 +60,5 @@ def test_two_workers_crawl_what_redis_cli_seeds_while_a_release_goes_on(at_the_d
     for node in (one, two):
         client_ = NodeClient(node)
         eventually(lambda: client_.list_jobs(PROJECT)["running"] == [])  # noqa: B023 - called before the next turn
-        (entry,) = client_.list_jobs(PROJECT)["finished"][-1:]
+        (entry,) = [entry for entry in client_.list_jobs(PROJECT)["finished"] if entry["id"] == jobs[node]]
         assert f"/{node.name}/eggs/{PROJECT}/" in client_.job_log(entry, tail_bytes=10**6), "the code is the egg's"
