@@ -77,13 +77,9 @@ def test_a_build_that_hangs_is_ended(checkout, monkeypatch):
 def test_stock_scrapyd_deploy_hides_what_setup_py_said(checkout):
     """Why the builder is ours: the same failure there is a CalledProcessError and nothing more."""
     (checkout / "setup.py").write_text("raise SystemExit('out of cheese')\n")
-    stock = subprocess.run(
-        [Path(sys.executable).with_name("scrapyd-deploy"), "--build-egg", "x.egg"],
-        cwd=checkout,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    program = Path(sys.executable).with_name("scrapyd-deploy")
+    command = [program, "--build-egg", "x.egg"]
+    stock = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
     assert stock.returncode != 0
     assert "out of cheese" not in stock.stdout + stock.stderr
 
