@@ -126,3 +126,11 @@ _deliveries: WeakKeyDictionary[Crawler, dict[Request | None, Delivery]] = WeakKe
 def deliveries_of(crawler: Crawler) -> dict[Request | None, Delivery]:
     """The claimed requests that ``crawler`` works on; those that did not come from the frontier are not in it."""
     return _deliveries.setdefault(crawler, {})
+
+
+_parents: WeakKeyDictionary[Crawler, WeakKeyDictionary[Request, Delivery]] = WeakKeyDictionary()
+
+
+def parents_of(crawler: Crawler) -> WeakKeyDictionary[Request, Delivery]:
+    """For requests on their way from a callback to the scheduler: the delivery that yielded them."""
+    return _parents.setdefault(crawler, WeakKeyDictionary())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 from twisted.python.failure import Failure
 
-from spiders_project.delivery import Delivery, Origin, Origins, deliveries_of, origins_of
+from spiders_project.delivery import Delivery, Origin, deliveries_of, origins_of, parents_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,10 +17,19 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 
-def _note(output: Any, delivery: Delivery, origins: Origins) -> None:
-    if output is not None and not isinstance(output, Request):
-        origins.register(output, Origin(delivery, delivery.items))
-        delivery.items += 1
+class _Notes:
+    """Notes of each output which delivery it comes from."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._origins = origins_of(crawler)
+        self._parents = parents_of(crawler)
+
+    def take(self, output: Any, delivery: Delivery) -> None:
+        if isinstance(output, Request):
+            self._parents[output] = delivery
+        elif output is not None:
+            self._origins.register(output, Origin(delivery, delivery.items))
+            delivery.items += 1
 
 
 class OriginMiddleware:
@@ -31,7 +40,7 @@ class OriginMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._deliveries = deliveries_of(crawler)
-        self._origins = origins_of(crawler)
+        self._notes = _Notes(crawler)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> OriginMiddleware:
@@ -43,7 +52,7 @@ class OriginMiddleware:
         delivery = self._deliveries.get(response.request)
         for output in result:
             if delivery is not None:
-                _note(output, delivery, self._origins)
+                self._notes.take(output, delivery)
             yield output
 
     async def process_spider_output_async(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
@@ -51,7 +60,7 @@ class OriginMiddleware:
         delivery = self._deliveries.get(response.request)
         async for output in result:
             if delivery is not None:
-                _note(output, delivery, self._origins)
+                self._notes.take(output, delivery)
             yield output
 
 
@@ -64,7 +73,7 @@ class Errback:
     def __init__(self, wrapped: Callable[..., Any], delivery: Delivery, crawler: Crawler) -> None:
         self.wrapped = wrapped
         self._delivery = delivery
-        self._origins = origins_of(crawler)
+        self._notes = _Notes(crawler)
 
     def __call__(self, failure: Failure) -> Any:
         """Call the errback; what it raises passes through."""
@@ -80,7 +89,7 @@ class Errback:
             return self._followed_async(output)
         if isinstance(output, Iterable) and not isinstance(output, dict | str | bytes):
             return self._followed(output)
-        _note(output, self._delivery, self._origins)
+        self._notes.take(output, self._delivery)
         return output
 
     async def _awaited(self, output: Coroutine[Any, Any, Any]) -> Any:
@@ -88,10 +97,10 @@ class Errback:
 
     def _followed(self, output: Iterable[Any]) -> Iterable[Any]:
         for one in output:
-            _note(one, self._delivery, self._origins)
+            self._notes.take(one, self._delivery)
             yield one
 
     async def _followed_async(self, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
         async for one in output:
-            _note(one, self._delivery, self._origins)
+            self._notes.take(one, self._delivery)
             yield one

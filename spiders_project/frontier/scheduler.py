@@ -228,9 +228,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
     def next_request(self) -> Request | None:
         """The next request for the engine, or None while there is none."""
         if self._local:
-            request = self._local.popleft()
-            self.tracker.started_local(request)
-            return request
+            return self._local.popleft()
         while self.exchange.claimed:
             claim = self.exchange.claimed.popleft()
             self.exchange.hungry()
@@ -284,10 +282,11 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             self.df.remember(mark)
         self.stats.inc_value(stat.KEPT_LOCAL)
         logger.warning(
-            "%(request)s stays in this worker, and is lost with it: %(error)s",
+            "%(request)s stays in this worker, and so does the page that yielded it until it is done: %(error)s",
             {"request": request, "error": error},
             extra={"spider": self.spider},
         )
+        self.tracker.keep_local(request)
         self._local.append(request)
         return True
 
@@ -308,7 +307,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
 
     def local(self) -> int:
         """See ``exchange.Worker``."""
-        return len(self._local) + self.tracker.local
+        return self.tracker.local
 
     def took(self, claim: Claim, asked_at: float) -> None:
         """See ``exchange.Worker``."""

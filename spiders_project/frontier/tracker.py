@@ -13,7 +13,7 @@ from scrapy import Request, signals
 from scrapy.utils.python import global_object_name
 
 from spiders_project import statnames as stat
-from spiders_project.delivery import Delivery, deliveries_of
+from spiders_project.delivery import Delivery, deliveries_of, parents_of
 from spiders_project.errors import ConfigError
 from spiders_project.frontier.contract import Ack, Bury, GiveBack, Left
 from spiders_project.frontier.gate import Ticket
@@ -49,7 +49,8 @@ class Tracker:
         self._say = say
         self._deliveries = deliveries_of(crawler)
         self._tickets: dict[str, Ticket] = {}  # by request id, until its download has ended
-        self._locals: set[Request] = set()
+        self._parents = parents_of(crawler)
+        self._locals: dict[Request, Delivery | None] = {}  # with the delivery that waits for them
         self._storing: set[str] = set()  # ids of deliveries that the engine is through with
         self._goes_back: set[Delivery] = set()  # when they settle
         self.by_host: Counter[str] = Counter()
@@ -101,7 +102,7 @@ class Tracker:
 
     @property
     def local(self) -> int:
-        """Requests under way that live in this worker only."""
+        """Requests that live in this worker only, waiting or under way."""
         return len(self._locals)
 
     @property
@@ -133,9 +134,12 @@ class Tracker:
         if request.errback is not None:
             request.errback = Errback(request.errback, delivery, self._crawler)
 
-    def started_local(self, request: Request) -> None:
-        """The engine gets a request that lives in this worker only."""
-        self._locals.add(request)
+    def keep_local(self, request: Request) -> None:
+        """``request`` lives in this worker only; whoever yielded it is not done before it is."""
+        parent = self._parents.get(request)
+        if parent is not None:
+            parent.hold()
+        self._locals[request] = parent
 
     def ticket_of(self, request: Request) -> Ticket:
         """What the gate is shown for ``request``."""
@@ -195,7 +199,9 @@ class Tracker:
             if delivery.holds:
                 self._storing.add(delivery.request_id)
         else:
-            self._locals.discard(request)
+            parent = self._locals.pop(request, None)
+            if parent is not None:
+                parent.release()
 
     def _settled(self, request: Request, delivery: Delivery) -> None:
         del self._deliveries[request]

@@ -23,6 +23,19 @@ def test_requests_that_cannot_be_written_are_crawled_by_this_worker_and_named(si
     assert {worker.said["reason"], other.said["reason"]} == {"finished"}
 
 
+def test_a_page_is_not_done_before_the_requests_that_only_its_worker_has(site, crawl):
+    """F6 and I1: stock scrapy-redis loses them with the worker, and the page that yielded them is gone."""
+    tree = site(6, latency=0.5)
+    run = crawl(spider="unwritable", settings={"FRONTIER_MAX_REQUEST_BYTES": 2000})
+    run.seed(tree.url(0))
+    (first,) = run.start()
+    run.wait_stored(1)
+    first.kill()
+    run.start()
+    run.finish()
+    assert set(run.stored) == tree.expected, run.describe()
+
+
 def test_an_entry_that_is_no_request_is_set_aside_and_the_others_go_on(site, crawl):
     """F10: garbage, and a callback that no longer exists."""
     tree = site(8)
