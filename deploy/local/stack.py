@@ -155,9 +155,12 @@ class Stack:
         return [node for node in nodes if node.known]
 
     def _yours(self, variable: str, server: Server) -> str | None:
-        """The user's own server, if ``variable`` names one; after ``. .local/env`` it names ours."""
+        """The user's own server, if ``variable`` names one.
+
+        After ``. .local/env`` it names ours, which the password tells: the port may have moved since.
+        """
         url = self._environ.get(variable)
-        return url if url and not (server.known and url == server.url) else None
+        return url if url and not (server.known and server.password in url) else None
 
 
 def _side_by_side(actions: Iterable[Callable[[], Any]]) -> list[Any]:

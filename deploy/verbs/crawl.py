@@ -19,6 +19,7 @@ from deploy.environment import STACK_DIRECTORY, read_stack, stack_nodes
 from deploy.errors import CrawlError, UsageError
 from deploy.items import Stored, count_items
 from deploy.local.commands import up
+from deploy.local.files import only_one
 from deploy.output import print_table, say
 from deploy.seed import redis_client
 from deploy.watch import Watched, elapsed, watch
@@ -85,6 +86,9 @@ def crawl_command(
     if stack is None:
         raise CrawlError("`python -m deploy up` has started no stack")
     with ExitStack() as cleanup:
+        # Workers take seconds to start: until then nothing else would tell a second crawl that this one exists.
+        refusal = f"another crawl of {spider} is under way here: wait for its end, or interrupt it"
+        cleanup.enter_context(only_one(root / STACK_DIRECTORY / f"crawl-{spider}.lock", refusal))
         if not url:
             url = cleanup.enter_context(_sample_site()).url
             settings |= SAMPLE_SETTINGS

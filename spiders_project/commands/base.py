@@ -32,14 +32,30 @@ class Checked(_Command):
 
 
 class Crawling(Checked):
-    """Also checks the spider's ``custom_settings``, known once the crawler is made."""
+    """Also checks the spider's ``custom_settings`` and arguments, known once the crawler is made."""
 
     _made: Crawler | None = None
+    _arguments: dict[str, Any]
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        super().process_options(args, opts)
+        self._arguments = opts.spargs
 
     def _create_crawler(self, spidercls: type[Spider] | str) -> Crawler:
         self._made = crawler = super()._create_crawler(spidercls)
         refuse_wrong(crawler.settings)
+        self._refuse_wrong_arguments(crawler.spidercls)
         return crawler
+
+    def _refuse_wrong_arguments(self, spidercls: type[Spider]) -> None:
+        from spiders_project.spider_bases.arguments import parse_arguments  # noqa: PLC0415 - parsers that looking needs not
+        from spiders_project.spider_bases.mixin import SharedMixin  # noqa: PLC0415 - the same
+
+        if issubclass(spidercls, SharedMixin):
+            try:
+                parse_arguments(spidercls.arguments, self._arguments)
+            except ConfigError as error:
+                raise UsageError(str(error), print_help=False) from error
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         super().run(args, opts)  # type: ignore[safe-super]  # of the command that this is mixed into
@@ -68,7 +84,7 @@ def has_failed(crawler: Crawler) -> bool:
     """Whether the crawl closed with an error, as its finish reason tells; for example ``frontier_error``."""
     try:
         reason = crawler.stats.get_value("finish_reason")
-    except AttributeError:  # it failed before it had stats, and Scrapy has said so
+    except (AttributeError, RuntimeError):  # it failed before it had stats, and Scrapy has said so
         return True
     return str(reason).endswith(("_error", "_failure"))
 

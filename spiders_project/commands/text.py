@@ -22,12 +22,17 @@ _LONGEST = 100  # characters of an error in a table
 
 def say(text: str) -> None:
     """Data, for stdout."""
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{_writable(text)}\n")
 
 
 def tell(text: str) -> None:
     """Progress, for stderr."""
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{_writable(text)}\n")
+
+
+def _writable(text: str) -> str:
+    """``text`` with lone surrogates, which an error or a page may hold and no encoding has, written as escapes."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def as_json(value: Any) -> str:

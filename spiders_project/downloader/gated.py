@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from scrapy.core.downloader import Downloader, Slot
 from scrapy.exceptions import IgnoreRequest
+from twisted.internet.defer import inlineCallbacks
 
+from spiders_project import statnames as stat
 from spiders_project.errors import FrontierError
 from spiders_project.frontier.gate import GateClosed
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from scrapy import Request
     from scrapy.http import Response
+    from twisted.internet.defer import Deferred
+
+logger = logging.getLogger(__name__)
 
 #: Downloads of one host at once in one process; the limit is the gate's, for the cluster.
 UNLIMITED = 1_000_000
@@ -37,6 +45,36 @@ class GatedDownloader(Downloader):
             self.slots[key] = Slot(UNLIMITED, 0.0, 0.0)
             self._start_slot_gc()
         return super()._get_slot(request)
+
+    @inlineCallbacks
+    def fetch(self, request: Request, spider: Any = None) -> Generator[Deferred[Any], Any, Response | Request]:  # noqa: ARG002 - Scrapy's interface
+        """Scrapy's, and a download that failed for good is told to the frontier.
+
+        Here and not in a middleware, because no middleware hears of what another one raises over a response: a
+        broken gzip stream, a redirect to no URL.
+        """
+        try:
+            response: Response | Request = yield super().fetch(request)
+        except IgnoreRequest as error:
+            if "redirections" in str(error):
+                self._redirected_too_often(request)
+            raise
+        except Exception as error:
+            scheduler = self._scheduler()
+            if scheduler is not None:
+                scheduler.tracker.gave_up(request, "download", f"{type(error).__name__}: {error}")
+            raise
+        return response
+
+    def _redirected_too_often(self, request: Request) -> None:
+        """Scrapy says so at DEBUG only, and counts it nowhere."""
+        self.crawler.stats.inc_value(stat.REDIRECT_LOOPS)
+        first = (request.meta.get("redirect_urls") or [request.url])[0]
+        logger.info(
+            "Ignoring %(request)s: redirected too often, from %(first)s on",
+            {"request": request, "first": first},
+            extra={"spider": self.crawler.spider},
+        )
 
     async def _enqueue_request(self, request: Request) -> Response:
         scheduler = self._scheduler()

@@ -1,10 +1,9 @@
-"""Sees what downloads come to when all other middlewares are through with them, and tells the frontier."""
+"""Sees which responses are left when all other middlewares are through with them, and tells the frontier."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.response import response_status_message
 
 if TYPE_CHECKING:
@@ -14,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class OutcomeMiddleware:
-    """Makes a dead letter of a request whose download failed for good.
+    """Makes a dead letter of a request whose retries have all ended in a status such as 500.
 
-    It stands nearest to the engine: what is retried or redirected never comes here. What was ignored on purpose
-    (robots.txt, offsite, a full filter) is done, and no failure.
+    It stands nearest to the engine: what is retried or redirected never comes here. Downloads that raise are the
+    downloader's own matter (``gated``).
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -39,11 +38,6 @@ class OutcomeMiddleware:
     @property
     def _tracker(self) -> Any:
         return getattr(self._crawler.engine.scheduler, "tracker", None)
-
-    def process_exception(self, request: Request, exception: Exception) -> None:
-        """No tries left, or none would help (DNS, TLS, a page too large)."""
-        if not isinstance(exception, IgnoreRequest) and self._tracker is not None:
-            self._tracker.gave_up(request, "download", f"{type(exception).__name__}: {exception}")
 
     def process_response(self, request: Request, response: Response) -> Response:
         """A status that is retried and still came through has no tries left."""

@@ -89,6 +89,11 @@ def test_dead_letters_are_listed(frontier, peer):
     assert limited.stderr == "1 of 2 (--limit N shows more)\n"
 
 
+def test_an_error_that_no_encoding_has_is_listed_all_the_same(frontier, peer):
+    bury(peer, put("http://a.example/1"), error="ValueError: \ud800")
+    assert "ValueError: \\ud800" in frontier("dead", "plain").stdout
+
+
 # --- lending a hand -----------------------------------------------------------------------------
 
 

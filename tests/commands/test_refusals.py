@@ -43,6 +43,15 @@ def test_a_typo_in_a_spider_file_is_refused(project):
     assert refused(project.run("runspider", str(spider))) == TYPO
 
 
+def test_a_malformed_spider_argument_is_refused_by_name(project):
+    spider = project.directory / "single.py"
+    spider.write_text(
+        "from spiders_project.spider_bases import SharedSpider\nclass Single(SharedSpider):\n    name = 'single'\n"
+    )
+    done = project.run("runspider", str(spider), "-a", "max_pages=x")
+    assert refused(done).startswith("spider argument max_pages='x' is refused: ")
+
+
 def test_a_typo_in_settings_py_is_refused(project):
     project.set("from spiders_project.settings import *\nSPIDER_MODULES = ['toy.spiders']\nFRONTIER_LEASE_SECOND = 9\n")
     assert refused(project.run("crawl", "plain")) == TYPO

@@ -58,6 +58,9 @@ def done(tmp_path_factory, redis_url, servers_root):
             "/reset": Reply(0),
             "/reset-errback": Reply(0),
             "/large": Reply(body=b"x" * 60_000),
+            "/gzip": Reply(body=b"no gzip", headers={"Content-Encoding": "gzip"}),
+            "/nowhere": Reply(302, headers={"Location": "http://[::nowhere/"}),
+            **{f"/round?{i}": Reply(302, headers={"Location": f"/round?{i + 1}"}) for i in range(20)},
             "/private": Reply(body=b"secret"),
             "127.0.0.2/robots.txt": Reply(
                 body=b"User-agent: *\nDisallow: /private\n", headers={"Content-Type": "text/plain"}
@@ -80,6 +83,9 @@ def done(tmp_path_factory, redis_url, servers_root):
             "dns": "http://nowhere.invalid/dns",
             "tls": tree.url("/tls").replace("http:", "https:"),
             "large": tree.url("/large"),
+            "gzip": tree.url("/gzip"),
+            "redirect_to_no_url": tree.url("/nowhere"),
+            "redirect_loop": tree.url("/round?0"),
             "missing": tree.url("/no-such-page"),
             "robots": tree.url("/private", host=1),
             "offsite": "http://127.0.0.9:1/",
@@ -171,7 +177,7 @@ def test_a_connection_that_is_always_reset_makes_a_dead_letter(done):
     assert (letter["reason"], letter["attempts"]) == ("download", RETRY_TIMES + 1)
 
 
-@pytest.mark.parametrize("row", ["dns", "tls", "large"])
+@pytest.mark.parametrize("row", ["dns", "tls", "large", "gzip", "redirect_to_no_url"])
 def test_a_download_that_cannot_work_makes_a_dead_letter(done, row):
     assert done.letters[done.rows[row]]["reason"] == "download"
 
@@ -180,14 +186,20 @@ def test_a_page_that_is_too_large_is_fetched_once(done):
     assert len(done.tree.seen("/large")) == 1
 
 
-@pytest.mark.parametrize("row", ["missing", "robots", "offsite", "ignored"])
+@pytest.mark.parametrize("row", ["missing", "robots", "offsite", "ignored", "redirect_loop"])
 def test_what_is_not_to_be_crawled_is_done_without_a_dead_letter(done, row):
     assert done.rows[row] not in done.letters
     assert row not in done.by_row
 
 
+def test_a_redirect_loop_is_counted_and_logged_with_its_url(done):
+    assert done.workers[0].said["stats"]["redirect/max_reached"] == 1
+    assert f"redirected too often, from {done.rows['redirect_loop']} on" in done.workers[0].log
+
+
 def test_nothing_else_became_a_dead_letter(done):
     rows = ["raises", "pipeline_raises", "reraises", "returns_failure", "gave_up", "reset", "dns", "tls", "large"]
+    rows += ["gzip", "redirect_to_no_url"]
     assert done.letters.keys() == {done.rows[row] for row in rows}
 
 

@@ -95,10 +95,11 @@ def test_a_crawl_that_stores_nothing_is_a_failure_and_names_no_contact_with_a_wa
 def test_a_second_crawl_beside_a_living_one_is_refused_and_an_interrupt_cancels_the_jobs(crawl, clone):
     with serve() as site:
         first = crawl.start("--url", site.url, "--contact", "me@example.org")  # a page a second: it lasts
+        next(line for line in first.stderr if "building the egg" in line)
         with first, redis.Redis.from_url(read_stack(clone).redis_url) as client:
-            eventually(lambda: any(worker.alive for worker in crawl_status(client, "site").workers), 60)
             _, err = crawl(code=1)
-            assert "workers of site are alive" in err
+            assert "another crawl of site is under way" in err, "before its workers have started"
+            eventually(lambda: any(worker.alive for worker in crawl_status(client, "site").workers), 60)
             assert len(alive(clone)) == 2, "the living crawl goes on"
             first.send_signal(signal.SIGINT)
             out, err = first.communicate(timeout=120)

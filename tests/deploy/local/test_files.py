@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from deploy.errors import DeployError, UsageError
 from deploy.local import files
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_directory_that_others_can_read_is_refused(tmp_path: Path) -> None:
@@ -62,6 +59,12 @@ def test_a_secret_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: py
 def test_what_the_system_says_is_explained(number: int, told: str, tmp_path: Path) -> None:
     with pytest.raises(DeployError, match=told), files.explained(tmp_path):
         raise OSError(number, os.strerror(number), str(tmp_path))
+
+
+def test_a_directory_that_cannot_be_made_is_told() -> None:
+    nowhere = Path("/proc/nowhere")
+    with pytest.raises(UsageError, match="/proc/nowhere cannot be made"), files.explained(nowhere):
+        files.make_private(nowhere)
 
 
 def test_other_faults_of_the_system_are_shown_as_they_are(tmp_path: Path) -> None:

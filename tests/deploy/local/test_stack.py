@@ -90,6 +90,13 @@ def test_up_again_keeps_what_runs(info: StackInfo, directory: Path) -> None:
     assert Stack(directory, environ={}).up() == info
 
 
+def test_an_environment_sourced_before_a_port_moved_names_no_server_of_the_user(
+    info: StackInfo, directory: Path
+) -> None:
+    before = {"REDIS_URL": info.redis_url.replace(str(urlsplit(info.redis_url).port), "1")}
+    assert Stack(directory, environ=before).up() == info
+
+
 def test_a_killed_redis_comes_back_with_its_data(info: StackInfo, directory: Path) -> None:
     with redis.Redis.from_url(info.redis_url) as client:
         client.set("kept", "yes")
