@@ -36,6 +36,8 @@ class Delivery:
         on_settled: Called once, with the delivery, when the last hold is released.
         error: Why the request is a dead letter and not done, or None.
         items: How many items the callback has yielded so far.
+        run: The id of the run that the request belongs to.
+        url: Its URL, for logs.
         since: When this worker's engine took it, by ``time.monotonic()``.
     """
 
@@ -44,8 +46,15 @@ class Delivery:
     on_settled: Callable[[Delivery], None]
     error: str | None = None
     items: int = 0
+    run: str = ""
+    url: str = ""
     holds: int = field(default=1, init=False)
     since: float = field(default_factory=time.monotonic, init=False)
+
+    @property
+    def uid(self) -> str:
+        """A name for the request that no other run, of this crawl or another, uses again."""
+        return f"{self.run}:{self.request_id}" if self.run else self.request_id
 
     def hold(self) -> None:
         """Somebody has work to do before the request may leave the frontier."""

@@ -162,8 +162,9 @@ def _judge(plan: Plan, jobs: list[Job], watched: Watched, stored: list[Stored]) 
         raise CrawlError(f"the workers have ended and the crawl has not: {left} requests are left, see the logs above")
     if not any(one.written for one in stored):
         rejected = f"; {status.rejected} seeds were rejected" if status.rejected else ""
+        given_up = f"; `scrapy frontier dead {plan.spider}` says why {status.dead} were given up" if status.dead else ""
         raise CrawlError(
-            f"the crawl finished ({status.finish_reason or 'no reason given'}) and stored nothing{rejected}: "
+            f"the crawl finished ({status.finish_reason or 'no reason given'}) and stored nothing{rejected}{given_up}; "
             f"see `python -m deploy jobs` and the logs of the jobs"
         )
 

@@ -210,7 +210,7 @@ class Answer:
         claims: Requests to download now.
         dropped: Indexes into ``operations`` of puts whose fingerprint was known.
         discarded: How many requests were thrown away in this call because the run's page limit is reached.
-        seeds: Entries that wait in ``start_urls``.
+        seeds: Entries that wait in ``start_urls``; -1 where that key has another type than ``seeds_kind``.
         open: Requests not yet acked, in the whole crawl.
         next_ms: When the next host or delayed request is due, in ms from now; -1 when none waits.
         run: The id of the current run; empty before the first.

@@ -73,6 +73,7 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._loop, name="frontier-heartbeat", daemon=True)
         self._unbroken_since: float | None = None
         self._last = 0.0
+        self._silent = False
 
     def start(self) -> None:
         """Begin; the first beat goes out at once."""
@@ -91,7 +92,9 @@ class Heartbeat:
                 self._beat(started)
             except FrontierError as error:
                 self._unbroken_since = None
-                logger.warning("No heartbeat: %s", error)
+                # One line for each outage: the exchange goes on to report it.
+                logger.log(logging.DEBUG if self._silent else logging.WARNING, "No heartbeat: %s", error)
+                self._silent = True
             except Exception:
                 # The thread must outlive any surprise: without it a live worker loses its leases.
                 self._unbroken_since = None
@@ -114,6 +117,7 @@ class Heartbeat:
         with translated():
             counts: Any = scripts.run_blocking(self._client, "heartbeat", self._keys.requests, arguments)
         self._last = started
+        self._silent = False
         returned, buried, gone = counts
         if gone or returned or buried:
             self._on_reaped(returned, buried, gone)

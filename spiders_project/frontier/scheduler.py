@@ -81,7 +81,9 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         self._heartbeat: Heartbeat | None = None
         self._ended_at_start: int | None = None
         self._finished = False
+        self._warned_of_seeds = False
         self._open = 0
+        self._run_id = ""
         self._waits: dict[str, float] = {}
 
     @classmethod
@@ -237,7 +239,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             except CodecError as error:
                 self._refuse(claim, error)
                 continue
-            self.tracker.started(request, claim, self.df.request_fingerprint(request))
+            self.tracker.started(request, claim, self.df.request_fingerprint(request), self._run_id)
             self.stats.inc_value(stat.DEQUEUED)
             self.stats.inc_value(stat.DEQUEUED_REDIS)
             return request
@@ -330,14 +332,31 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
 
     async def read_seeds(self, answer: Answer) -> bool:
         """See ``exchange.Worker``."""
-        if not answer.seeds or (answer.open > SEED_HIGH_WATER and self.exchange.claimed):
+        if answer.seeds < 0:
+            self._warn_of_seeds()
+        elif self._warned_of_seeds:
+            self._warned_of_seeds = False
+        if answer.seeds <= 0 or (answer.open > SEED_HIGH_WATER and self.exchange.claimed):
             return False
         await self._seeds.read()
         return True
 
+    def _warn_of_seeds(self) -> None:
+        if self._warned_of_seeds:
+            return
+        self._warned_of_seeds = True
+        terms = self.frontier.terms
+        logger.error(
+            "%(key)s is no %(kind)s, so its seeds are not read, and the crawl does not end. Move its entries into a "
+            "%(kind)s, or set REDIS_START_URLS_AS_SET or REDIS_START_URLS_AS_ZSET",
+            {"key": terms.seeds_key, "kind": terms.seeds_kind},
+            extra={"spider": self.spider},
+        )
+
     def answered(self, answer: Answer) -> None:
         """See ``exchange.Worker``."""
         self._open = answer.open
+        self._run_id = answer.run
         self._waits = self.tracker.waits  # here, since the heartbeat reports from another thread
         self.stats.inc_value(stat.CALLS)
         if answer.claims:

@@ -127,9 +127,9 @@ class Tracker:
             del self.by_host[ticket.host]
         return True
 
-    def started(self, request: Request, claim: Claim, fingerprint: bytes) -> None:
-        """The engine gets ``request`` now."""
-        delivery = Delivery(claim.request_id, fingerprint, partial(self._settled, request))
+    def started(self, request: Request, claim: Claim, fingerprint: bytes, run: str) -> None:
+        """The engine gets ``request`` now, in the run of that id."""
+        delivery = Delivery(claim.request_id, fingerprint, partial(self._settled, request), run=run, url=request.url)
         self._deliveries[request] = delivery
         if request.errback is not None:
             request.errback = Errback(request.errback, delivery, self._crawler)

@@ -57,7 +57,7 @@ def draft_item(item: Any, shape: Shape, spider: str, origin: Origin | None, know
         raw=raw,
         content_hash=own_hash if isinstance(own_hash, str) and own_hash else content_hash(fields, shape),
         spider=spider,
-        request_ids=[origin.delivery.request_id if origin else f"{_PROCESS}-{next(_numbers)}"],
+        request_ids=[origin.delivery.uid if origin else f"{_PROCESS}-{next(_numbers)}"],
         seen_at=datetime.now(timezone.utc),
     )
 
@@ -73,7 +73,7 @@ def reject_item(item: Any, shape: Shape, spider: str, origin: Origin | None, rej
         spider=spider,
         code=rejection.code,
         reason=rejection.reason,
-        request_id=origin.delivery.request_id if origin else None,
+        request_id=origin.delivery.uid if origin else None,
         rejected_at=datetime.now(timezone.utc),
         size=rejection.size,
     )

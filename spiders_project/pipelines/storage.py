@@ -209,7 +209,9 @@ def _place(item: Any, origin: Origin | None) -> str:
     url = item.get("url") if isinstance(item, Mapping) else getattr(item, "url", None)
     if isinstance(url, str):
         return url
-    return f"request {origin.delivery.request_id}" if origin else "start()"
+    if origin is None:
+        return "start()"
+    return origin.delivery.url or f"request {origin.delivery.request_id}"
 
 
 _storages: WeakKeyDictionary[Crawler, Storage] = WeakKeyDictionary()

@@ -17,7 +17,7 @@ from tests.conformance.world import RedisWorld, put, terms_of
 
 FIXED_KEYS = (
     *("requests", "ready", "waiting", "active", "state", "run", "deliveries", "dead", "local", "workers", "seen"),
-    *("delayed", "delayed:places", "start_urls", "leases:w"),
+    *("delayed", "delayed:places", "leases:w"),
 )
 
 
@@ -48,6 +48,21 @@ def test_a_key_of_the_wrong_type_stops_the_script_before_its_first_write(redis_w
         redis_world.client.restore(key, 0, dump)
     assert worker.again().open == 3, "put right again, the same batch is carried out"
     check(redis_world.facts(), redis_world.look(), {})
+
+
+def test_seeds_of_the_wrong_type_are_told_apart_and_end_nothing(redis_world: RedisWorld):
+    # Somebody's sadd for an lpush must not stop the workers (I8), nor let the crawl end without its seeds (I9).
+    worker = redis_world.worker()
+    terms = terms_of({})
+    key = terms.seeds_key
+    redis_world.client.sadd(key, "https://example.com/")
+    for _ in range(3):
+        answer = worker.say(want=1)
+        assert (answer.seeds, answer.ended) == (-1, 0)
+        redis_world.advance(terms.max_idle_ms + 1)
+    redis_world.client.delete(key)
+    redis_world.client.rpush(key, "https://example.com/")
+    assert worker.say(want=1).seeds == 1
 
 
 def test_at_maxmemory_the_frontier_is_unavailable_and_nothing_is_half_done(redis_world: RedisWorld):

@@ -28,7 +28,12 @@ local k_seen, k_delayed, k_places = ns .. ':seen', ns .. ':delayed', ns .. ':del
 
 -- A script that fails half-way keeps what it has written. So the keys that people write to by hand, or by mistake, are
 -- looked at before the first write: with one of the wrong type, the whole script does nothing.
+-- How many seeds wait; -1 where the key has another type than the settings say. That is somebody's slip (sadd for
+-- lpush), and must not end a crawl.
 local function seeds_waiting()
+  local kind = call('TYPE', seeds_key).ok
+  if kind == 'none' then return 0 end
+  if kind ~= seeds_kind then return -1 end
   if seeds_kind == 'set' then return call('SCARD', seeds_key) end
   if seeds_kind == 'zset' then return call('ZCARD', seeds_key) end
   return call('LLEN', seeds_key)
