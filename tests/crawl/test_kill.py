@@ -35,14 +35,18 @@ def crawl_with_kills(site, crawl, *, pages, kills, seed):
 
 
 def fetched_twice(tree):
-    """How many fetches were in vain: at most what a worker has under way, for each one killed."""
+    """How many fetches were in vain.
+
+    For each worker killed that is what it had under way: CONCURRENT_REQUESTS downloads, and pages whose ack had not
+    gone out, which are few on a free machine and at most as many again on a busy one.
+    """
     return sum(count - 1 for count in tree.fetched.values())
 
 
 @pytest.mark.slow
 def test_no_page_is_lost_when_workers_are_killed_at_random_moments(site, crawl):
     tree, _ = crawl_with_kills(site, crawl, pages=300, kills=5, seed=11)
-    assert fetched_twice(tree) <= 6 * CONCURRENT
+    assert fetched_twice(tree) <= 6 * 2 * CONCURRENT
 
 
 @pytest.mark.soak
@@ -50,4 +54,4 @@ def test_no_page_is_lost_when_workers_are_killed_at_random_moments(site, crawl):
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_no_page_is_lost_over_many_kills(site, crawl, seed):
     tree, _ = crawl_with_kills(site, crawl, pages=4000, kills=10, seed=seed)
-    assert fetched_twice(tree) <= 11 * CONCURRENT
+    assert fetched_twice(tree) <= 11 * 2 * CONCURRENT
