@@ -111,6 +111,20 @@ class Keys:
         """Hash of the seen set's shape: level, split, count; with expiry also generation, since, and old_*."""
         return f"{self.namespace}:seen"
 
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """Every key of the crawl that has one name."""
+        return (
+            *(self.start_urls, self.rejected, self.requests, self.ready, self.waiting, self.active, self.delayed),
+            *(self.places, self.hungry, self.deliveries, self.workers, self.reports, self.replies, self.local),
+            *(self.state, self.run, self.ended_runs, self.dead, self.seen),
+        )
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """How the names begin of those keys of which a crawl has many."""
+        return self.host(""), self.leases(""), f"{self.seen}:"
+
     def seen_bucket(self, bucket: int, generation: int = 0) -> str:
         """Set of 64-bit fingerprints, intset-encoded: one bucket of the seen set; generations come with expiry."""
         return f"{self.namespace}:seen:{generation}:{bucket}" if generation else f"{self.namespace}:seen:{bucket}"

@@ -25,11 +25,16 @@ def keys_in_code() -> set[str]:
     found = set()
     for name, member in inspect.getmembers(Keys):
         if isinstance(member, property):
-            found.add(getattr(keys, name))
+            found.update({getattr(keys, name)} if name not in ("fixed", "families") else ())
         elif inspect.isfunction(member) and not name.startswith("_"):
             given = [arguments[one] for one in inspect.signature(member).parameters if one in arguments]
             found.add(member(keys, *given))
     return found
+
+
+def test_a_purge_knows_every_key():
+    keys = Keys("<ns>")
+    assert all(key in keys.fixed or key.startswith(keys.families) for key in keys_in_code())
 
 
 def test_every_redis_key_has_a_row():

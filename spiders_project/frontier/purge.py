@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from spiders_project.errors import FrontierError
 from spiders_project.frontier.connection import translated
 from spiders_project.frontier.inspect import crawl_status
+from spiders_project.keys import Keys
 
 if TYPE_CHECKING:
     import redis
@@ -28,17 +29,20 @@ def purge_crawl(client: redis.Redis, namespace: str, start_urls_key: str = "") -
             f"{len(alive)} worker(s) of {namespace!r} are alive ({', '.join(alive)}): stop them before a purge"
         )
     deleted = 0
-    # A namespace may hold the characters of a pattern.
-    pattern = "".join(f"\\{letter}" if letter in "*?[]\\^" else letter for letter in namespace)
+    keys = Keys(namespace, start_urls_key)
     with translated():
-        batch: list[bytes] = []
-        for key in client.scan_iter(match=f"{pattern}:*", count=1000):
+        batch: list[bytes | str] = list(keys.fixed)
+        # By their kinds, and not "<namespace>:*": another crawl's namespace may begin with this one's.
+        for key in (key for kind in keys.families for key in client.scan_iter(match=_escaped(kind) + "*", count=1000)):
             batch.append(key)
             if len(batch) >= 500:  # noqa: PLR2004 - one UNLINK stays short
                 deleted += int(client.unlink(*batch))
                 batch.clear()
-        if start_urls_key:
-            batch.append(start_urls_key.encode())
         if batch:
             deleted += int(client.unlink(*batch))
     return deleted
+
+
+def _escaped(text: str) -> str:
+    """``text`` as a pattern that matches itself."""
+    return "".join(f"\\{letter}" if letter in "*?[]\\^" else letter for letter in text)

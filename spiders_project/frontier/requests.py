@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from datetime import datetime
@@ -25,6 +26,8 @@ DOWNLOAD_SLOT = "download_slot"
 NOT_BEFORE = "not_before"
 #: In meta: the ``retry_times`` for which the request has waited already; a copied meta waits no second time.
 WAITED = "retry_waited"
+#: In meta of a request that lives in one worker only: what waits for it; redirects and retries copy it along.
+PARENT = "frontier_parent"
 
 
 class AssignedSlot(str):
@@ -43,6 +46,13 @@ def assign_slot(request: Request) -> None:
 def hostname(request: Request) -> str:
     """The URL's host; empty for a URL without one."""
     return urlparse_cached(request).hostname or ""
+
+
+def _whole(meta: dict[str, Any], name: str) -> int:
+    value = meta.get(name, 0)
+    if not isinstance(value, int):
+        raise CodecError(f"meta[{name!r}] is {value!r}, no whole number")
+    return value
 
 
 class RequestCodec:
@@ -67,11 +77,13 @@ class RequestCodec:
         if type(slot) is AssignedSlot:
             meta = {name: value for name, value in meta.items() if name != DOWNLOAD_SLOT}
             slot = None
+        if PARENT in meta:
+            meta = {name: value for name, value in meta.items() if name != PARENT}
         delay, meta = self._delay(meta)
         mark = b"" if request.dont_filter and not force else self._dupefilter.mark_of(request)
         return Put(
             payload=codec.encode(self._fields(request, meta), self._max_bytes),
-            host=slot or hostname(request),
+            host=hostname(request) if slot in (None, "") else str(slot),
             priority=int(request.priority),
             fingerprint=mark,
             force=force,
@@ -85,13 +97,16 @@ class RequestCodec:
         (M. Brooker, "Exponential Backoff And Jitter", 2015).
         """
         delay = 0.0
-        times = meta.get("retry_times", 0)
+        times = _whole(meta, "retry_times")
         if times and meta.get(WAITED) != times:
             delay = random.uniform(0, min(self._backoff_max, self._backoff * 2 ** min(times - 1, 30)))  # noqa: S311
             meta = {**meta, WAITED: times}
         if NOT_BEFORE in meta:
             when = meta[NOT_BEFORE]
-            when = when.timestamp() if isinstance(when, datetime) else float(when)
+            if isinstance(when, datetime):
+                when = when.timestamp()
+            elif not isinstance(when, int | float) or not math.isfinite(when):
+                raise CodecError(f"meta[{NOT_BEFORE!r}] is {when!r}, neither a unix time nor a datetime")
             delay = max(delay, when - time.time())
             meta = {name: value for name, value in meta.items() if name != NOT_BEFORE}
         return round(max(0.0, delay) * 1000), meta

@@ -215,6 +215,11 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             put = self.codec.put_of(request)
         except CodecError as error:
             return self._keep_local(request, error)
+        except Exception as error:
+            # A fingerprinter of somebody's own, say. An exception here would end Scrapy's task for this callback.
+            logger.exception("%(request)s cannot be queued", {"request": request}, extra={"spider": self.spider})
+            self.tracker.cannot_queue(request, error)
+            return False
         if put.fingerprint:
             if self.df.known(put.fingerprint):
                 self.df.log(request, self.spider)
@@ -288,8 +293,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             {"request": request, "error": error},
             extra={"spider": self.spider},
         )
-        self.tracker.keep_local(request)
-        self._local.append(request)
+        self._local.append(self.tracker.keep_local(request))
         return True
 
     def pause(self, host: str, seconds: float) -> None:
@@ -309,7 +313,8 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
 
     def local(self) -> int:
         """See ``exchange.Worker``."""
-        return self.tracker.local
+        # What start() has still to yield is work of the crawl, too.
+        return self.tracker.local + (self.crawler.engine._start is not None)  # noqa: SLF001 - there is no public way
 
     def took(self, claim: Claim, asked_at: float) -> None:
         """See ``exchange.Worker``."""
@@ -363,8 +368,9 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             self.stats.inc_value(stat.CLAIMED, len(answer.claims))
         if answer.discarded:
             self.stats.inc_value(stat.DISCARDED, answer.discarded)
-        if self._ended_at_start is None:
-            self._ended_at_start = answer.ended
+        if self._ended_at_start is None or answer.open or answer.seeds:
+            # An end that came before is not the end of what is open now.
+            self._ended_at_start, self._finished = answer.ended, False
         elif self._max_idle and answer.ended > self._ended_at_start:
             self._finished = True
         if answer.claims or self._finished:

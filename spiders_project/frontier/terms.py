@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from scrapy.core.downloader import _default_jitter, _slot_jitter
+
 from spiders_project.frontier.contract import HostLimits, Terms
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ IDLE_SECONDS = 5
 
 def terms_of(settings: Any, options: Options, spider: object, *, seeds_key: str, seeds_kind: str) -> Terms:
     """The terms of the crawl, from Scrapy's settings (which keep their names and meaning)."""
-    jitter = float(settings.get("DOWNLOAD_DELAY_JITTER", 0.5))
+    jitter = _default_jitter(settings)  # also what the deprecated RANDOMIZE_DOWNLOAD_DELAY says
     default = HostLimits(
         delay_ms=settings.getfloat("DOWNLOAD_DELAY") * 1000,
         jitter=jitter,
@@ -26,9 +28,9 @@ def terms_of(settings: Any, options: Options, spider: object, *, seeds_key: str,
     slots: Mapping[str, Mapping[str, Any]] = settings.getdict("DOWNLOAD_SLOTS")
     own = {
         host: HostLimits(
-            delay_ms=float(slot.get("delay", default.delay_ms / 1000)) * 1000,
-            jitter=float(slot.get("jitter", jitter)),
-            concurrency=int(slot.get("concurrency", default.concurrency)),
+            delay_ms=float(_given(slot, "delay", default.delay_ms / 1000)) * 1000,
+            jitter=_slot_jitter(dict(slot), jitter),
+            concurrency=int(_given(slot, "concurrency", default.concurrency)),
         )
         for host, slot in slots.items()
     }
@@ -42,6 +44,11 @@ def terms_of(settings: Any, options: Options, spider: object, *, seeds_key: str,
         seeds_kind=seeds_kind,
         expire_ms=round(settings.getfloat("DUPEFILTER_EXPIRE_SECONDS") * 1000),
     )
+
+
+def _given(slot: Mapping[str, Any], name: str, default: float) -> Any:
+    value = slot.get(name)
+    return default if value is None else value
 
 
 def limits_of(terms: Terms, host: str) -> HostLimits:

@@ -18,7 +18,7 @@ from spiders_project.errors import ConfigError
 from spiders_project.frontier.contract import Ack, Bury, GiveBack, Left
 from spiders_project.frontier.gate import Ticket
 from spiders_project.frontier.origins import Errback
-from spiders_project.frontier.requests import assign_slot, hostname
+from spiders_project.frontier.requests import PARENT, assign_slot, hostname
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,12 +134,27 @@ class Tracker:
         if request.errback is not None:
             request.errback = Errback(request.errback, delivery, self._crawler)
 
-    def keep_local(self, request: Request) -> None:
-        """``request`` lives in this worker only; whoever yielded it is not done before it is."""
-        parent = self._parents.get(request)
+    def keep_local(self, request: Request) -> Request:
+        """``request`` lives in this worker only; whoever yielded it is not done before it is.
+
+        What it yields and how it fails counts for the one that waits. Returns the request to hand to the engine.
+        """
+        parent = self._parents.get(request) or request.meta.get(PARENT)
+        if request in self._locals:
+            request = request.copy()  # one object, yielded twice
         if parent is not None:
             parent.hold()
+            request.meta[PARENT] = parent
+            self._deliveries[request] = parent
         self._locals[request] = parent
+        return request
+
+    def cannot_queue(self, request: Request, error: Exception) -> None:
+        """Something in ``request`` made queueing it fail; whoever yielded it becomes a dead letter."""
+        self.counts["errors"] += 1
+        parent = self._parents.get(request)
+        if parent is not None:
+            parent.fail(f"link: {request.url}: {type(error).__name__}: {error}")
 
     def ticket_of(self, request: Request) -> Ticket:
         """What the gate is shown for ``request``."""
@@ -192,16 +207,16 @@ class Tracker:
         self.counts["items"] += 1
 
     def _done(self, request: Request) -> None:
+        if request in self._locals:
+            parent = self._locals.pop(request)
+            if parent is not None:
+                del self._deliveries[request]
+                parent.release()
+            return
         delivery = self._deliveries.get(request)
         if delivery is not None:
             self.forgot(delivery.request_id)
             delivery.release()
-            if delivery.holds:
-                self._storing.add(delivery.request_id)
-        else:
-            parent = self._locals.pop(request, None)
-            if parent is not None:
-                parent.release()
 
     def _settled(self, request: Request, delivery: Delivery) -> None:
         del self._deliveries[request]

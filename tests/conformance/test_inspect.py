@@ -61,11 +61,11 @@ def test_a_purge_refuses_while_a_worker_lives(busy: RedisWorld):
 def test_a_purge_forgets_the_crawl_and_nothing_else(busy: RedisWorld):
     worker = busy.worker()
     worker.leave()
-    strangers = ["sit", "site2:requests", "other:site:requests", "sitefoo:start_urls"]
+    strangers = ["sit", "site2:requests", "other:site:requests", "sitefoo:start_urls", f"{NAMESPACE}:eu:requests"]
     for key in strangers:
         busy.client.set(key, 1)
     purge_crawl(busy.client, NAMESPACE)
-    assert [*busy.client.scan_iter(match=f"{NAMESPACE}:*")] == []
+    assert [*busy.client.scan_iter(match=f"{NAMESPACE}:*")] == [f"{NAMESPACE}:eu:requests".encode()]
     assert busy.client.exists(*strangers) == len(strangers)
 
 

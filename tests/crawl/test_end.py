@@ -75,3 +75,12 @@ def test_without_the_setting_workers_wait_for_seeds(site, crawl):
     assert time.monotonic() - seeded < 2.5
     worker.send(signal.SIGTERM)
     assert worker.wait() == 0
+
+
+def test_a_start_that_takes_its_time_is_work_of_the_crawl(site, crawl):
+    """I9: idle is who has nothing to do and nothing to come."""
+    tree = site(6, latency=0.05)
+    run = crawl(spider="slowstart", settings={"DOWNLOAD_DELAY": 0.5})
+    run.start(1, arguments={"root": tree.url(0)})
+    run.finish()
+    assert set(run.stored) == tree.expected

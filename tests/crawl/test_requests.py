@@ -3,6 +3,7 @@
 import pytest
 
 from tests.crawl.site import Reply
+from tests.crawl.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -34,6 +35,31 @@ def test_a_page_is_not_done_before_the_requests_that_only_its_worker_has(site, c
     run.start()
     run.finish()
     assert set(run.stored) == tree.expected, run.describe()
+
+
+def test_a_redirect_of_a_request_that_only_its_worker_has_is_waited_for_too(site, crawl):
+    tree = site(3, latency=0.5)
+    tree.at["/moved"] = Reply(status=302, headers={"Location": "/p/2"})
+    run = crawl(spider="redirected")
+    run.seed(tree.url(0))
+    (first,) = run.start()
+    run.wait_stored(1)
+    wait_for(lambda: any(arrival.path == "/p/2" for arrival in tree.arrivals), 20, run.describe)
+    first.kill()
+    run.start()
+    run.finish()
+    assert tree.url(2) in run.stored, run.describe()
+
+
+def test_links_that_cannot_be_queued_stop_no_other_and_are_told(site, crawl):
+    tree = site(12)
+    run = crawl(spider="badlinks")
+    run.seed(tree.url(0))
+    (worker,) = run.start()
+    run.finish()
+    assert set(run.stored) == tree.expected
+    assert "cannot be queued" in worker.log
+    assert {letter["reason"] for letter in run.dead} == {"link"}
 
 
 def test_an_entry_that_is_no_request_is_set_aside_and_the_others_go_on(site, crawl):

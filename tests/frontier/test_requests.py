@@ -117,3 +117,16 @@ def test_a_payload_that_makes_no_request_is_a_codec_error(codec):
     put = codec.put_of(Request("https://example.com/"))
     with pytest.raises(CodecError, match="no request"):
         codec.request_of(put.payload.replace(b"https://example.com/", b"https_//example.com/"))
+
+
+@pytest.mark.parametrize(
+    "meta", [{"not_before": "2026-01-01"}, {"not_before": float("nan")}, {"retry_times": "1"}], ids=str
+)
+def test_a_malformed_wish_is_a_codec_error(codec, meta):
+    with pytest.raises(CodecError, match=next(iter(meta))):
+        codec.put_of(Request("https://example.com/", meta=meta))
+
+
+@pytest.mark.parametrize(("slot", "host"), [(7, "7"), (("a", 1), "('a', 1)"), ("", "example.com")])
+def test_a_slot_of_any_type_is_a_host(codec, slot, host):
+    assert codec.put_of(Request("https://example.com/", meta={"download_slot": slot})).host == host

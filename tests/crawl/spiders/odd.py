@@ -1,5 +1,7 @@
+import asyncio
 import threading
 from hashlib import sha1
+from typing import ClassVar
 
 from scrapy import Request, Selector
 from scrapy_redis.spiders import RedisSpider
@@ -67,3 +69,47 @@ class StockSpider(RedisSpider):
         yield {"url": response.url}
         for link in response.css("a::attr(href)"):
             yield Request(response.urljoin(link.get()), self.parse)
+
+
+class SlowStartSpider(TreeSpider):
+    """Has its first request after a while."""
+
+    name = "slowstart"
+
+    async def start(self):
+        await asyncio.sleep(3)
+        yield Request(self.root, self.parse)
+
+
+class BadLinksSpider(TreeSpider):
+    """Yields a dozen links that cannot be queued, then good ones."""
+
+    name = "badlinks"
+    custom_settings: ClassVar = {"REQUEST_FINGERPRINTER_CLASS": "tests.crawl.spiders.odd.PickyFingerprinter"}
+
+    def parse(self, response):
+        for number in range(12):
+            yield Request(response.urljoin(f"/bad/{number}"), self.parse)
+        yield from super().parse(response)
+
+
+class PickyFingerprinter:
+    """Cannot stand some URLs."""
+
+    def fingerprint(self, request):
+        if "/bad/" in request.url:
+            raise ValueError("no such page")
+        return sha1(request.url.encode()).digest()
+
+
+class RedirectedLocalSpider(SharedSpider):
+    """A request that only this worker has is redirected."""
+
+    name = "redirected"
+
+    def parse(self, response):
+        yield {"url": response.url}
+        yield Request(response.urljoin("/moved"), lambda found: self.parse_odd(found))  # noqa: PLW0108 - the point
+
+    def parse_odd(self, response):
+        yield {"url": response.url}
