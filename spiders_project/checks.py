@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from difflib import get_close_matches
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from spiders_project.config import PREFIXES, Options, check_stock, sentinel_addresses
@@ -36,6 +37,7 @@ def check(settings: Mapping[str, Any], environ: Mapping[str, str] | None = None)
     _refuse_unknown(settings)
     _refuse_unknown_variables(os.environ if environ is None else environ)
     options = Options.from_settings(settings)
+    _refuse_missing_hook(options.frontier_run_ended_hook)
     check_stock(settings)
     sentinel_addresses(settings)
     if uses_frontier(settings):
@@ -67,6 +69,15 @@ def _refuse_unknown_variables(environ: Mapping[str, str]) -> None:
         for name in ours
         if not name.startswith(_SHARED_IN_ENVIRONMENT) or get_close_matches(name, known, 1, cutoff=0.9)
     )
+
+
+def _refuse_missing_hook(path: str) -> None:
+    module, _, name = path.rpartition(".")
+    try:
+        if path:
+            getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"FRONTIER_RUN_ENDED_HOOK is {path!r}, which cannot be imported: {error}") from None
 
 
 def _refuse_what_cannot_work(settings: Mapping[str, Any]) -> None:

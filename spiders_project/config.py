@@ -230,13 +230,19 @@ class _Stock(BaseModel):
     concurrent_items: Positive | None = None
     concurrent_requests: Positive | None = None
     concurrent_requests_per_domain: Positive | None = None
+    closespider_errorcount: Count | None = None
+    closespider_itemcount: Count | None = None
+    closespider_pagecount: Count | None = None
+    closespider_timeout: Seconds | None = None
     depth_limit: Count | None = None
+    depth_priority: Whole | None = None
     download_delay: Seconds | None = None
     download_delay_jitter: Annotated[float, Field(ge=0, le=1)] | None = None
     download_maxsize: Count | None = None
     download_timeout: Annotated[Seconds, Field(gt=0)] | None = None
     download_warnsize: Count | None = None
     dupefilter_debug: Flag | None = None
+    log_level: Literal["CRITICAL", "ERROR", "WARNING", "WARN", "INFO", "DEBUG", "NOTSET"] | Count | None = None
     max_idle_time_before_close: Count | None = None
     redirect_max_times: Count | None = None
     redis_db: Count | None = None
@@ -251,8 +257,11 @@ class _Stock(BaseModel):
     redis_start_urls_as_zset: Flag | None = None
     redis_url: RedisUrl | None = None
     retry_http_codes: Statuses | None = None
+    retry_priority_adjust: Whole | None = None
     retry_times: Count | None = None
     robotstxt_obey: Flag | None = None
+    scheduler_flush_on_start: Flag | None = None
+    scheduler_persist: Flag | None = None
     urllength_limit: Count | None = None
 
 
