@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: A start may be this late, in seconds, before it books anew; the scripts add as much to the delay (SLACK_MS).
 SLACK = 0.020
+#: Seconds that downloads for pages under way may still wait for their turn when the worker stops.
+CLOSING_PATIENCE = 10.0
 
 
 class GateClosed(Exception):  # noqa: N818 - a state, not a failure
@@ -69,6 +71,7 @@ class Gate:
         self._slot_ids: set[str] = set()
         self._paused: dict[str, float] = {}
         self._closed: asyncio.Event = asyncio.Event()
+        self._closed_at = 0.0
 
     @property
     def slot_ids(self) -> frozenset[str]:
@@ -137,6 +140,7 @@ class Gate:
         The others belong to work that has begun (a callback that downloads, an item's files), which is finished.
         """
         self._closed.set()
+        self._closed_at = asyncio.get_running_loop().time()
         for waiters in self._waiting.values():
             for waiter in waiters:
                 if not waiter.done():
@@ -162,7 +166,7 @@ class Gate:
                 self._slots[host] += 1
                 self._downloading[host] += 1
                 return grant.wait_ms / 1000
-            await asyncio.sleep(grant.wait_ms / 1000)
+            await self._sleep(ticket, grant.wait_ms / 1000)
         self._downloading[host] += 1
         return None
 
@@ -185,14 +189,18 @@ class Gate:
             await self._sleep(ticket, grant.wait_ms / 1000)
 
     async def _sleep(self, ticket: Ticket, seconds: float) -> None:
-        if ticket.claimed_at is None:
-            await asyncio.sleep(seconds)
-            return
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
         try:
             await asyncio.wait_for(self._closed.wait(), seconds)
         except asyncio.TimeoutError:
             return
-        raise GateClosed
+        # What a started page waits for (its files, say) may still be had, unless that takes too long.
+        left = until - loop.time()
+        patience = self._closed_at + CLOSING_PATIENCE - loop.time() if ticket.claimed_at is None else 0.0
+        await asyncio.sleep(max(0.0, min(left, patience)))
+        if left > patience:
+            raise GateClosed
 
     # Downloads that come to the gate in one turn of the loop ask in one call.
 

@@ -176,6 +176,8 @@ class Tracker:
         if delivery is not None:
             self._goes_back.add(delivery)
             request.errback = None  # this is no failure that the spider should hear of
+        else:
+            self.taint()  # a file, say, of one of the pages in hands, and nothing tells of which
 
     def taint(self) -> None:
         """Puts of what is in hands may be gone: nothing of it may be acked."""

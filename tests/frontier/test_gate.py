@@ -121,3 +121,21 @@ def test_a_closed_gate_lets_no_claim_in_and_tells_those_who_wait():
                 await asyncio.wait_for(late, 1)
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "frontier", [Granting(), Granting(*[Grant(20, granted=False)] * 50)], ids=["paused", "no slot"]
+)
+def test_a_closed_gate_does_not_keep_the_worker_for_a_file_that_must_wait_long(monkeypatch, frontier):
+    monkeypatch.setattr("spiders_project.frontier.gate.CLOSING_PATIENCE", 0.1)
+
+    async def main():
+        gate, _ = gate_over(frontier, HostLimits(concurrency=1), held=0 if frontier.grants else 1)
+        gate.pause("a", 60)
+        media = asyncio.ensure_future(gate.enter(Ticket("a")))
+        await asyncio.sleep(0.05)
+        gate.close()
+        with pytest.raises(GateClosed):
+            await asyncio.wait_for(media, 2)
+
+    asyncio.run(main())
