@@ -104,6 +104,16 @@ def _is_not_zero(value: Any) -> bool:
 
 
 _REFUSED: dict[str, tuple[Any, str]] = {
+    "DOWNLOADER": (
+        lambda value: str(value).startswith("scrapy."),
+        ("hosts' limits would hold for one process only; leave it out, or subclass "
+        "spiders_project.downloader.gated.GatedDownloader"),
+    ),
+    "ITEM_PROCESSOR": (
+        lambda value: str(value).startswith("scrapy."),
+        ("requests would be acked before their items are stored; leave it out, or subclass "
+        "spiders_project.items.processor.DeliveringItemProcessor"),
+    ),
     "SCHEDULER_PERSIST": (
         _is(False),
         "a worker that closes deletes nothing that others need; to empty a crawl use `scrapy frontier purge`",

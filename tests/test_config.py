@@ -127,6 +127,8 @@ def test_variables_of_other_programs_are_none_of_our_business(name):
         ("SCHEDULER_PERSIST", "0", "scrapy frontier purge"),
         ("SCHEDULER_FLUSH_ON_START", True, "scrapy frontier purge"),
         ("SCHEDULER_FLUSH_ON_START", "true", "scrapy frontier purge"),
+        ("DOWNLOADER", "scrapy.core.downloader.Downloader", "subclass spiders_project.downloader"),
+        ("ITEM_PROCESSOR", "scrapy.pipelines.ItemPipelineManager", "subclass spiders_project.items"),
         ("SCHEDULER_SERIALIZER", "pickle", "nothing is unpickled"),
         ("SCHEDULER_QUEUE_CLASS", "scrapy_redis.queue.LifoQueue", "set FRONTIER_ORDER"),
         ("SCHEDULER_QUEUE_KEY", "%(spider)s:x", "set FRONTIER_NAMESPACE"),
