@@ -228,7 +228,7 @@ class _Stock(BaseModel):
     model_config = _MODEL
 
     concurrent_items: Positive | None = None
-    concurrent_requests: Positive | None = None
+    concurrent_requests: Count | None = None  # 0: no limit, as in Scrapy
     concurrent_requests_per_domain: Positive | None = None
     closespider_errorcount: Count | None = None
     closespider_itemcount: Count | None = None

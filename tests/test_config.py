@@ -73,7 +73,7 @@ def test_options_do_not_change_while_a_crawl_runs():
         ("MONGO_DATABASE", "a/b", "MONGO_DATABASE is 'a/b': it should be a database name"),
         ("MONGO_WRITE_CONCERN", "0", "MONGO_WRITE_CONCERN is '0': it should be a number of members"),
         ("DOWNLOAD_DELAY", -1, "DOWNLOAD_DELAY is -1: it should be greater than or equal to 0"),
-        ("CONCURRENT_REQUESTS", 0, "CONCURRENT_REQUESTS is 0: it should be greater than or equal to 1"),
+        ("CONCURRENT_REQUESTS", -1, "CONCURRENT_REQUESTS is -1: it should be greater than or equal to 0"),
         ("CONCURRENT_REQUESTS", "5.0", "CONCURRENT_REQUESTS is '5.0': it should be a whole number"),
         ("MAX_IDLE_TIME_BEFORE_CLOSE", "-1", "MAX_IDLE_TIME_BEFORE_CLOSE is '-1': it should be greater"),
         ("MAX_IDLE_TIME_BEFORE_CLOSE", "1m", "MAX_IDLE_TIME_BEFORE_CLOSE is '1m': it should be a whole number"),

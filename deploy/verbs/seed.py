@@ -34,7 +34,7 @@ def seed_command(
 ) -> None:
     """Push seeds of SPIDER to Redis (REDIS_URL, or the embedded stack); `-` reads them from stdin.
 
-    A seed is a URL or a JSON object (docs/spiders.md); lines that begin with # are comments. What is no seed
+    A seed is a URL or a JSON object (docs/seeds.md); lines that begin with # are comments. What is no seed
     is reported and not pushed, the others are; the exit code is 1 then.
 
     \b

@@ -84,3 +84,12 @@ def test_a_start_that_takes_its_time_is_work_of_the_crawl(site, crawl):
     run.start(1, arguments={"root": tree.url(0)})
     run.finish()
     assert set(run.stored) == tree.expected
+
+
+def test_no_limit_of_concurrent_requests_is_taken_as_scrapy_takes_it(site, crawl):
+    tree = site(40, hosts=2)
+    run = crawl(settings={"CONCURRENT_REQUESTS": 0})
+    run.seed(tree.url(0))
+    run.start(1)
+    run.finish()
+    assert set(run.stored) == tree.expected
