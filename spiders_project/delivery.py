@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
 
 @dataclass(slots=True, eq=False)
@@ -129,12 +130,36 @@ def origins_of(crawler: Crawler) -> Origins:
     return _origins.setdefault(crawler, Origins())
 
 
-_deliveries: WeakKeyDictionary[Crawler, dict[Request | None, Delivery]] = WeakKeyDictionary()
+
+class Deliveries(dict["Request | None", Delivery]):
+    """The claimed requests that one crawler works on; those that did not come from the frontier are not in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_response: WeakKeyDictionary[Response, Delivery] = WeakKeyDictionary()
+
+    def answered(self, request: Request, response: Response) -> None:
+        """``response`` is what the spider gets for ``request``.
+
+        A middleware may give a response of another request (``replace(request=…)``, ``download_async``): then its
+        ``request`` does not tell.
+        """
+        if response.request is not None and response.request is not request and request in self:
+            self._by_response[response] = self[request]
+
+    def of(self, response: Any) -> Delivery | None:
+        """The delivery that a response, or a failure, on its way through the spider is the outcome of."""
+        if self._by_response and response in self._by_response:
+            return self._by_response[response]
+        return self.get(getattr(response, "request", None))
 
 
-def deliveries_of(crawler: Crawler) -> dict[Request | None, Delivery]:
-    """The claimed requests that ``crawler`` works on; those that did not come from the frontier are not in it."""
-    return _deliveries.setdefault(crawler, {})
+_deliveries: WeakKeyDictionary[Crawler, Deliveries] = WeakKeyDictionary()
+
+
+def deliveries_of(crawler: Crawler) -> Deliveries:
+    """The claimed requests that ``crawler`` works on."""
+    return _deliveries.setdefault(crawler, Deliveries())
 
 
 _parents: WeakKeyDictionary[Crawler, WeakKeyDictionary[Request, Delivery]] = WeakKeyDictionary()

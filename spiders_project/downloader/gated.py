@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.core.downloader import Downloader, Slot
 from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
 from twisted.internet.defer import inlineCallbacks
 
 from spiders_project import statnames as stat
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from scrapy import Request
-    from scrapy.http import Response
     from twisted.internet.defer import Deferred
 
 logger = logging.getLogger(__name__)
@@ -64,6 +64,9 @@ class GatedDownloader(Downloader):
             if scheduler is not None:
                 scheduler.tracker.gave_up(request, "download", f"{type(error).__name__}: {error}")
             raise
+        scheduler = self._scheduler()
+        if scheduler is not None and isinstance(response, Response):
+            scheduler.tracker.answered(request, response)
         return response
 
     def _redirected_too_often(self, request: Request) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
+from scrapy.exceptions import CloseSpider
 from twisted.python.failure import Failure
 
 from spiders_project.delivery import Delivery, Origin, deliveries_of, origins_of, parents_of
@@ -49,7 +51,7 @@ class OriginMiddleware:
 
     def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterable[Any]:
         """Pass everything on; note where items come from."""
-        delivery = self._deliveries.get(response.request)
+        delivery = self._deliveries.of(response)
         for output in result:
             if delivery is not None:
                 self._notes.take(output, delivery)
@@ -57,11 +59,26 @@ class OriginMiddleware:
 
     async def process_spider_output_async(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """As ``process_spider_output``, for callbacks that are async generators."""
-        delivery = self._deliveries.get(response.request)
+        delivery = self._deliveries.of(response)
         async for output in result:
             if delivery is not None:
                 self._notes.take(output, delivery)
             yield output
+
+    def process_spider_exception(self, response: Response, exception: Exception) -> None:
+        """See a callback end by CloseSpider, which Scrapy sends no signal for."""
+        delivery = self._deliveries.of(response)
+        if delivery is not None:
+            fail_if_closing(delivery, exception)
+
+
+def fail_if_closing(delivery: Delivery, error: Exception) -> None:
+    """What raises CloseSpider has not ended, so its links and items may be missing: as any other exception.
+
+    Given back instead, the page would close the next worker, and the first one tomorrow.
+    """
+    if isinstance(error, CloseSpider):
+        delivery.fail(f"callback: CloseSpider: {error.reason}")
 
 
 class Errback:
@@ -77,7 +94,16 @@ class Errback:
 
     def __call__(self, failure: Failure) -> Any:
         """Call the errback; what it raises passes through."""
-        return self._handled(self.wrapped(failure))
+        with self._noting():
+            return self._handled(self.wrapped(failure))
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        try:
+            yield
+        except CloseSpider as error:
+            fail_if_closing(self._delivery, error)
+            raise
 
     def _handled(self, output: Any) -> Any:
         if isinstance(output, Failure):
@@ -93,14 +119,17 @@ class Errback:
         return output
 
     async def _awaited(self, output: Coroutine[Any, Any, Any]) -> Any:
-        return self._handled(await output)
+        with self._noting():
+            return self._handled(await output)
 
     def _followed(self, output: Iterable[Any]) -> Iterable[Any]:
-        for one in output:
-            self._notes.take(one, self._delivery)
-            yield one
+        with self._noting():
+            for one in output:
+                self._notes.take(one, self._delivery)
+                yield one
 
     async def _followed_async(self, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        async for one in output:
-            self._notes.take(one, self._delivery)
-            yield one
+        with self._noting():
+            async for one in output:
+                self._notes.take(one, self._delivery)
+                yield one

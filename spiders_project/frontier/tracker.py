@@ -164,6 +164,10 @@ class Tracker:
 
     # ------------------------------------------------------------------ outcomes
 
+    def answered(self, request: Request, response: Response) -> None:
+        """The spider gets ``response`` for ``request``."""
+        self._deliveries.answered(request, response)
+
     def gave_up(self, request: Request, reason: str, error: str) -> None:
         """The download of ``request`` failed for good; it becomes a dead letter unless its errback handles that."""
         delivery = self._deliveries.get(request)
@@ -201,7 +205,7 @@ class Tracker:
 
     def _failed(self, response: Any, reason: str, failure: Failure) -> None:
         self.counts["errors"] += 1
-        delivery = self._deliveries.get(getattr(response, "request", None))
+        delivery = self._deliveries.of(response)
         if delivery is not None:
             delivery.fail(f"{reason}: {failure.type.__name__ if failure.type else '?'}: {failure.getErrorMessage()}")
 

@@ -22,6 +22,7 @@ SETTINGS = {
     "DOWNLOADER_MIDDLEWARES": {
         "spiders_project.downloader.outcome.OutcomeMiddleware": 1,
         "tests.crawl.spiders.outcomes.IgnoringMiddleware": 600,
+        "tests.crawl.spiders.outcomes.AnsweringMiddleware": 610,
     },
 }
 
@@ -52,6 +53,9 @@ def done(tmp_path_factory, redis_url, servers_root):
             "/raises": Reply(body=b"odd"),
             "/pipeline": Reply(body=b"fine"),
             "/drop": Reply(body=b"fine"),
+            **{f"/replaced/{name}": Reply(body=b"fine") for name in ("raises", "item")},
+            "/downloaded": Reply(body=b"fine"),
+            "/downloaded?again": Reply(body=b"fine"),
             "/500": Reply(500),
             "/500-errback": Reply(500),
             "/flaky": flaky_reply,
@@ -71,6 +75,9 @@ def done(tmp_path_factory, redis_url, servers_root):
             "raises": tree.url("/raises"),
             "pipeline_raises": tree.url("/pipeline"),
             "dropped": tree.url("/drop"),
+            "replaced": tree.url("/replaced/raises"),
+            "replaced_item": tree.url("/replaced/item"),
+            "downloaded_item": tree.url("/downloaded"),
             "handled": "http://nowhere.invalid/handled",
             "handled_async": tree.url("/reset-errback"),
             "handled_status": tree.url("/no-such-page-but-an-errback"),
@@ -139,6 +146,15 @@ def test_a_pipeline_that_raises_makes_a_dead_letter(done):
     assert "OSError: the pipeline is odd" in letter["error"]
 
 
+@pytest.mark.parametrize("row", ["replaced_item", "downloaded_item"])
+def test_an_item_counts_for_its_page_when_a_middleware_answered_with_another_response(done, row):
+    assert done.letters[done.rows[row]]["reason"] == "item"
+
+
+def test_a_callback_counts_for_its_page_when_a_middleware_answered_with_another_response(done):
+    assert done.letters[done.rows["replaced"]]["reason"] == "callback"
+
+
 def test_a_dropped_item_is_no_failure(done):
     assert done.rows["dropped"] not in done.letters
     assert "dropped" not in done.by_row
@@ -198,9 +214,24 @@ def test_a_redirect_loop_is_counted_and_logged_with_its_url(done):
 
 
 def test_nothing_else_became_a_dead_letter(done):
-    rows = ["raises", "pipeline_raises", "reraises", "returns_failure", "gave_up", "reset", "dns", "tls", "large"]
+    rows = ["replaced", "replaced_item", "downloaded_item"]
+    rows += ["raises", "pipeline_raises", "reraises", "returns_failure", "gave_up", "reset", "dns", "tls", "large"]
     rows += ["gzip", "redirect_to_no_url"]
     assert done.letters.keys() == {done.rows[row] for row in rows}
+
+
+@pytest.mark.parametrize(("row", "page"), [("closes", "/ok"), ("closes_late", "/no-such-page")])
+def test_a_callback_that_closes_the_spider_has_not_ended_so_its_page_is_kept(site, crawl, row, page):
+    tree = site(1)
+    tree.at = {"/rows": Reply(body=f"{row} {tree.url(page)}\n".encode()), "/ok": Reply(body=b"fine")}
+    run = crawl(spider="outcomes")
+    run.seed(tree.url("/rows"))
+    (worker,) = run.start()
+    assert worker.wait() == 0
+    assert worker.said["reason"] == "enough"
+    (letter,) = run.dead
+    assert (letter["url"], letter["error"]) == (tree.url(page), "CloseSpider: enough")
+    assert [item["row"] for item in run.items] == [row] * (row == "closes")
 
 
 def test_a_request_that_kills_its_worker_becomes_a_dead_letter(site, crawl):

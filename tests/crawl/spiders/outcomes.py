@@ -2,7 +2,7 @@ import os
 import signal
 
 from scrapy import Request
-from scrapy.exceptions import DropItem, IgnoreRequest
+from scrapy.exceptions import CloseSpider, DropItem, IgnoreRequest
 
 from spiders_project.spider_bases import SharedSpider
 
@@ -31,8 +31,18 @@ class OutcomesSpider(SharedSpider):
     def on_pipeline_raises(self, response, row):
         yield {"url": response.url, "row": row, "pipeline": "raise"}
 
+    on_replaced = on_raises
+    on_replaced_item = on_downloaded_item = on_pipeline_raises
+
+    def on_closes(self, response, row):
+        yield {"url": response.url, "row": row}
+        raise CloseSpider("enough")
+
     def on_dropped(self, response, row):
         yield {"url": response.url, "row": row, "pipeline": "drop"}
+
+    def failed_closes_late(self, failure):
+        raise CloseSpider("enough")
 
     def failed_handled(self, failure):
         yield {"url": failure.request.url, "row": "handled"}
@@ -73,3 +83,24 @@ class IgnoringMiddleware:
     def process_request(self, request):
         if "ignored" in request.url:
             raise IgnoreRequest("not wanted")
+
+
+class AnsweringMiddleware:
+    """Its responses are of other requests than the engine asked for."""
+
+    def __init__(self, crawler):
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    async def process_request(self, request):
+        if "downloaded" in request.url and "again" not in request.url:
+            return await self._crawler.engine.download_async(request.replace(url=request.url + "?again"))
+        return None
+
+    def process_response(self, request, response):
+        if "replaced" in request.url:
+            return response.replace(request=request.replace(url=request.url + "#replaced"))
+        return response
