@@ -3,7 +3,8 @@
 One call carries puts, acks and the wish for more, about every ``flush_seconds`` while there is something to say, or
 as soon as ``batch_size`` operations have gathered. Claims come into a small buffer that is filled in the background.
 Redis away: the batch under way is sent again with the same number until it is answered, so nothing is lost and
-nothing is done twice; meanwhile no claims arrive, so the worker runs dry by itself and memory stays bounded.
+nothing is done twice; meanwhile no claims arrive, so the worker runs dry by itself, and ``room`` holds up what yields
+requests without a claim (``start()``), so memory stays bounded.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ IDLE_FIRST, IDLE_MOST = 0.02, 0.5
 AWAY_FIRST, AWAY_MOST = 0.1, 3.0
 #: Between two comparisons of what Redis and this worker hold; a claim whose answer was lost comes back by it.
 RECONCILE_SECONDS = 15.0
+#: With so many bytes or operations unsaid the worker claims nothing and takes nothing from ``start()``.
+MOST_UNSAID_BYTES, MOST_UNSAID = 16 * 2**20, 10_000
 #: While Redis is away, the log says so this often, in seconds.
 AWAY_REPORT = 30.0
 
@@ -139,10 +142,17 @@ class Exchange(Generic[Context]):
         self._timer: asyncio.TimerHandle | None = None
         self._closing = False
         self._taking = True
+        self._unsaid_bytes = 0  # of payloads in the outbox
+        self._room = asyncio.Event()
+        self._room.set()
 
     def say(self, operation: Operation, context: Context | None = None) -> None:
         """Send ``operation`` with one of the next batches, after all that was said before."""
         self._outbox.append((operation, context))
+        if isinstance(operation, Put):
+            self._unsaid_bytes += len(operation.payload)
+            if self._is_full:
+                self._room.clear()
         if self._waiter is not None:
             self._due_in(0.0 if len(self._outbox) >= self._batch_size else self._flush)
 
@@ -155,6 +165,14 @@ class Exchange(Generic[Context]):
     def unsent(self) -> int:
         """Operations that Redis has not answered yet."""
         return len(self._outbox) + (len(self._under_way[0].operations) if self._under_way else 0)
+
+    @property
+    def _is_full(self) -> bool:
+        return self._unsaid_bytes > MOST_UNSAID_BYTES or len(self._outbox) > MOST_UNSAID
+
+    async def room(self) -> None:
+        """Return when there is room for more that is said without a claim; also when the worker closes."""
+        await self._room.wait()
 
     # ------------------------------------------------------------------ the loop
 
@@ -170,13 +188,17 @@ class Exchange(Generic[Context]):
             if loop.time() - reconciled > RECONCILE_SECONDS:
                 await self.reconcile()
                 reconciled = loop.time()
-            answer = await self._exchange(self._prefetch - len(self.claimed) if self._taking else 0)
+            answer = await self._exchange(self._wanted)
             if answer.claims and not self._taking:
                 self.give_back_unstarted()
             if answer.claims:
                 self._idle = IDLE_FIRST
             if not await self._worker.read_seeds(answer):
                 await self._pause(answer)
+
+    @property
+    def _wanted(self) -> int:
+        return self._prefetch - len(self.claimed) if self._taking and not self._is_full else 0
 
     async def _exchange(self, want: int) -> Answer:
         # A batch that was cut off on its way (the run was cancelled) goes out again under its own number.
@@ -212,6 +234,7 @@ class Exchange(Generic[Context]):
             self._worker.forgot(self.claimed.popleft())
         for operation, context in reversed(unsaid):
             self._outbox.appendleft((operation, context))
+        self._unsaid_bytes += sum(len(one.payload) for one, _ in unsaid if isinstance(one, Put))
         for index, (operation, context) in enumerate(self._outbox):
             if isinstance(operation, Ack | Bury | Refuse):
                 self._outbox[index] = (GiveBack(operation.request_id), context)
@@ -242,6 +265,9 @@ class Exchange(Generic[Context]):
         # The first batch says nothing: sent again after the worker was taken for dead, it would be carried out twice.
         count = min(len(self._outbox), self._batch_size) if self._sequence else 0
         said = [self._outbox.popleft() for _ in range(count)]
+        self._unsaid_bytes -= sum(len(one.payload) for one, _ in said if isinstance(one, Put))
+        if not self._is_full:
+            self._room.set()
         # "Its download has ended" is idle talk where the same batch says that the request is done.
         done = {operation.request_id for operation, _ in said if isinstance(operation, Ack | Bury)}
         said = [one for one in said if not (isinstance(one[0], Left) and one[0].request_id in done)]
@@ -296,6 +322,7 @@ class Exchange(Generic[Context]):
     def close(self) -> None:
         """Let ``run`` end after the call under way."""
         self._closing = True
+        self._room.set()
         self._wake()
 
     async def flush(self) -> None:

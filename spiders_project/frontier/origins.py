@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+
+#: Outputs of ``start()`` after which others have their turn in the event loop.
+START_TURN = 100
 
 
 class _Notes:
@@ -41,6 +45,7 @@ class OriginMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
         self._deliveries = deliveries_of(crawler)
         self._notes = _Notes(crawler)
 
@@ -48,6 +53,19 @@ class OriginMiddleware:
     def from_crawler(cls, crawler: Crawler) -> OriginMiddleware:
         """Build it."""
         return cls(crawler)
+
+    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Hold up an endless ``start()`` while Redis does not take what it yields."""
+        scheduler = self._crawler.engine.scheduler
+        room = getattr(scheduler, "room", None)
+        count = 0
+        async for output in start:
+            if room is not None:
+                await room()
+            yield output
+            count += 1
+            if not count % START_TURN:
+                await asyncio.sleep(0)  # the engine would go on without a pause while its slots are full
 
     def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterable[Any]:
         """Pass everything on; note where items come from."""

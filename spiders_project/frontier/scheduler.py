@@ -250,6 +250,10 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             return request
         return None
 
+    async def room(self) -> None:
+        """Return when the frontier takes more of what ``start()`` yields."""
+        await self.exchange.room()
+
     def has_pending_requests(self) -> bool:
         """Whether this worker has anything left to do; for the crawl as a whole see ``spider_idle``."""
         return bool(self.exchange.claimed or self._local or self.exchange.unsent or len(self.tracker))

@@ -3,10 +3,12 @@
 import signal
 import time
 
+import psutil
 import pytest
 import redis
 
 from deploy.local.redis_server import RedisServer
+from spiders_project.frontier.exchange import MOST_UNSAID
 from tests.crawl.waiting import wait_for
 
 
@@ -43,6 +45,31 @@ def crawl_through_outage(site, crawl, relay, redis_url, seconds):
 def test_a_crawl_goes_on_where_it_was_after_an_outage_of_redis(site, crawl, relay, redis_url):
     worker = crawl_through_outage(site, crawl, relay, redis_url, seconds=3)
     assert worker.said["gap"] < 0.5, "the reactor was blocked"
+
+
+@pytest.mark.slow
+def test_an_endless_start_waits_for_redis_in_bounded_memory(site, crawl, relay, redis_url):
+    run = crawl(redis_url=relay.url, admin_url=redis_url, spider="endless")
+    (worker,) = run.start(arguments={"port": str(site(1).port)}, DOWNLOAD_DELAY=100)
+    wait_for(lambda: run.redis.hlen(run.keys.requests) >= 5000)
+    relay.refuse()
+    queued = run.redis.hlen(run.keys.requests)
+    worker.wait_log("The worker waits and tries again")
+    wait_for(lambda: psutil.Process(worker.pid).cpu_percent(1.0) < 20, 30, "the start to be held up")
+    grown, memory = yielded(worker), psutil.Process(worker.pid).memory_info().rss
+    time.sleep(1)
+    assert yielded(worker) == grown
+    assert grown <= queued + MOST_UNSAID + 1000
+    assert psutil.Process(worker.pid).memory_info().rss < memory + 2**20
+    relay.accept()
+    wait_for(lambda: yielded(worker) > grown + MOST_UNSAID, 60, "the start to go on")
+    worker.send(signal.SIGTERM)
+    assert worker.wait() == 0
+    assert run.redis.hlen(run.keys.requests) >= yielded(worker), "all that was yielded is queued"
+
+
+def yielded(worker):
+    return int(worker.log.rsplit("yielded ", 1)[1].split()[0])
 
 
 @pytest.mark.soak

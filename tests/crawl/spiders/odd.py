@@ -1,6 +1,7 @@
 import asyncio
 import threading
 from hashlib import sha1
+from itertools import count
 from typing import ClassVar
 
 from scrapy import Request, Selector
@@ -79,6 +80,21 @@ class SlowStartSpider(TreeSpider):
     async def start(self):
         await asyncio.sleep(3)
         yield Request(self.root, self.parse)
+
+
+class EndlessStartSpider(SharedSpider):
+    """Yields one request after the other, and says how many."""
+
+    name = "endless"
+
+    async def start(self):
+        for number in count():
+            if number % 1000 == 0:
+                self.logger.info("yielded %d", number)
+            yield Request(f"http://127.0.0.1:{self.port}/s/{number}", self.parse)
+
+    def parse(self, response):
+        yield {"url": response.url}
 
 
 class BadLinksSpider(TreeSpider):
