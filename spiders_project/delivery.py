@@ -130,7 +130,6 @@ def origins_of(crawler: Crawler) -> Origins:
     return _origins.setdefault(crawler, Origins())
 
 
-
 class Deliveries(dict["Request | None", Delivery]):
     """The claimed requests that one crawler works on; those that did not come from the frontier are not in it."""
 

@@ -42,6 +42,11 @@ class Keys:
         return f"{self.namespace}:waiting"
 
     @property
+    def delays(self) -> str:
+        """Hash host → ms that the host itself asks for between two starts (robots.txt, AutoThrottle)."""
+        return f"{self.namespace}:delays"
+
+    @property
     def active(self) -> str:
         """Hash host → downloads under way."""
         return f"{self.namespace}:active"
@@ -115,8 +120,17 @@ class Keys:
     def fixed(self) -> tuple[str, ...]:
         """Every key of the crawl that has one name."""
         return (
-            *(self.start_urls, self.rejected, self.requests, self.ready, self.waiting, self.active, self.delayed),
-            *(self.places, self.hungry, self.deliveries, self.workers, self.reports, self.replies, self.local),
+            *(self.start_urls, self.rejected, self.requests, self.ready, self.waiting, self.delays, self.active),
+            *(
+                self.delayed,
+                self.places,
+                self.hungry,
+                self.deliveries,
+                self.workers,
+                self.reports,
+                self.replies,
+                self.local,
+            ),
             *(self.state, self.run, self.ended_runs, self.dead, self.seen),
         )
 

@@ -57,6 +57,7 @@ DOWNLOADER = "spiders_project.downloader.gated.GatedDownloader"  # host limits h
 DOWNLOADER_MIDDLEWARES = {
     # Nearest to the engine: sees what none of the others could mend.
     "spiders_project.downloader.outcome.OutcomeMiddleware": 1,
+    "spiders_project.downloader.crawl_delay.CrawlDelayMiddleware": 110,  # behind Scrapy's robots.txt at 100
 }
 
 # --- 4: the spider ------------------------------------------------------------------------------------------

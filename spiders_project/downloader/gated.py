@@ -12,7 +12,7 @@ from twisted.internet.defer import inlineCallbacks
 
 from spiders_project import statnames as stat
 from spiders_project.errors import FrontierError
-from spiders_project.frontier.gate import GateClosed
+from spiders_project.frontier.gate import NotNow
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -20,10 +20,37 @@ if TYPE_CHECKING:
     from scrapy import Request
     from twisted.internet.defer import Deferred
 
+    from spiders_project.frontier.gate import Gate
+
 logger = logging.getLogger(__name__)
 
 #: Downloads of one host at once in one process; the limit is the gate's, for the cluster.
 UNLIMITED = 1_000_000
+
+
+class ThrottledSlot(Slot):
+    """A slot whose delay AutoThrottle adjusts; the gate holds it, and tells the other workers of it."""
+
+    def __init__(self, host: str, gate: Gate, delay: float) -> None:
+        self._host = host
+        self._gate = gate
+        self._first = True
+        super().__init__(UNLIMITED, delay, 0.0)
+
+    @property
+    def delay(self) -> float:
+        """Seconds between two starts."""
+        return self._delay
+
+    @delay.setter
+    def delay(self, seconds: float) -> None:
+        self._delay = seconds
+        self._gate.slow(self._host, seconds, first=self._first)
+        self._first = False
+
+    def download_delay(self) -> float:
+        """Nothing: the gate stands before it."""
+        return 0.0
 
 
 class GatedDownloader(Downloader):
@@ -31,7 +58,6 @@ class GatedDownloader(Downloader):
 
     Behind the middlewares, so that robots.txt, media pipelines and ``download_async`` pass it too (F26). Delay and
     concurrency of Scrapy's own slots are off: they count one process only, and do not even hold there (F19).
-    AutoThrottle still finds a slot for each host, and may slow it down further.
     """
 
     def _scheduler(self) -> Any:
@@ -41,10 +67,17 @@ class GatedDownloader(Downloader):
 
     def _get_slot(self, request: Request, spider: Any = None) -> tuple[str, Slot]:  # noqa: ARG002 - Scrapy's interface
         key = self.get_slot_key(request)
-        if key not in self.slots and self._scheduler() is not None:
-            self.slots[key] = Slot(UNLIMITED, 0.0, 0.0)
+        scheduler = self._scheduler()
+        if key not in self.slots and scheduler is not None:
+            self.slots[key] = self._slot_for(key, scheduler.gate)
             self._start_slot_gc()
         return super()._get_slot(request)
+
+    def _slot_for(self, host: str, gate: Gate) -> Slot:
+        if not self.settings.getbool("AUTOTHROTTLE_ENABLED"):
+            return Slot(UNLIMITED, 0.0, 0.0)
+        delay = self.per_slot_settings.get(host, {}).get("delay", self._delay)
+        return ThrottledSlot(host, gate, float(delay))
 
     @inlineCallbacks
     def fetch(self, request: Request, spider: Any = None) -> Generator[Deferred[Any], Any, Response | Request]:  # noqa: ARG002 - Scrapy's interface
@@ -83,13 +116,14 @@ class GatedDownloader(Downloader):
         scheduler = self._scheduler()
         if scheduler is None:
             return await super()._enqueue_request(request)
+        self._get_slot(request)  # tells the gate what AutoThrottle begins with
         ticket = scheduler.tracker.ticket_of(request)
         try:
             await scheduler.gate.enter(ticket)
-        except (GateClosed, FrontierError):
-            # Either way this worker stops, and the request is for another one.
+        except (NotNow, FrontierError):
+            # Its host is not to be visited for a while, or this worker stops: it is for another time, or worker.
             scheduler.tracker.not_started(request)
-            raise IgnoreRequest("the worker stops; the request was not started") from None
+            raise IgnoreRequest("the request was not started, and goes back to the frontier") from None
         try:
             return await super()._enqueue_request(request)
         finally:

@@ -99,7 +99,20 @@ class Pause:
     pause_ms: int
 
 
-Operation = Put | Ack | Bury | Left | GiveBack | Refuse | Pause
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """A host that asks for ``delay_ms`` between two starts (Crawl-delay, AutoThrottle), from the whole cluster.
+
+    It counts where the terms ask for less, until the next word; 0 takes it back. With ``first`` only where the host has
+    asked for nothing yet.
+    """
+
+    host: str
+    delay_ms: int
+    first: bool = False
+
+
+Operation = Put | Ack | Bury | Left | GiveBack | Refuse | Pause | Slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,25 +194,31 @@ class Ask:
 
     Attributes:
         host: The host.
-        booking: Of its claim, when it has one: if nobody has booked the host since, it may start at once.
+        booking: Of its claim or last grant: if nobody has booked the host since, it may start at once.
         slot: Whether it needs a concurrency slot of its own: what never was claimed (robots.txt, media).
+        patience_ms: How long it would wait; where it must wait longer nothing is booked. 0: for ever.
+        delay_ms: What the host asks for, as this worker knows it: its ``Slow`` may still be on its way.
     """
 
     host: str
     booking: int = 0
     slot: bool = False
+    patience_ms: int = 0
+    delay_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
     """When the download may start, in ms from now; ``slot_id`` names the slot it got, to be ``Left`` later.
 
-    ``granted`` is False when the host has no free slot; ask again after ``wait_ms``.
+    ``granted`` is False when the host has no free slot, or not in time; ask again after ``wait_ms``. ``booking`` is
+    what it booked, to be shown when it starts late all the same.
     """
 
     wait_ms: int
     granted: bool = True
     slot_id: str = ""
+    booking: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +238,8 @@ class Answer:
         lost: The frontier does not know this worker's last batch: it was declared dead, or a replica that lagged
             has taken over. Nothing of this batch was carried out. What the worker has put since its last acks
             may be gone, so whatever it has in hands must not be acked but given back.
+        paused: Host → ms from now until it may be visited again, of those without a delay of which the worker holds
+            downloads: its claims may be older than the pause.
     """
 
     claims: Sequence[Claim] = ()
@@ -230,6 +251,7 @@ class Answer:
     run: str = ""
     ended: int = 0
     lost: bool = False
+    paused: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

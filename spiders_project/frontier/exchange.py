@@ -16,7 +16,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from spiders_project.errors import FrontierUnavailable
-from spiders_project.frontier.contract import Ack, Batch, Bury, GiveBack, Left, Pause, Put, Refuse
+from spiders_project.frontier.contract import Ack, Batch, Bury, GiveBack, Left, Pause, Put, Refuse, Slow
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -148,7 +148,10 @@ class Exchange(Generic[Context]):
 
     def say(self, operation: Operation, context: Context | None = None) -> None:
         """Send ``operation`` with one of the next batches, after all that was said before."""
-        self._outbox.append((operation, context))
+        if isinstance(operation, Pause):
+            self._outbox.appendleft((operation, context))  # before anything is claimed
+        else:
+            self._outbox.append((operation, context))
         if isinstance(operation, Put):
             self._unsaid_bytes += len(operation.payload)
             if self._is_full:
@@ -246,7 +249,7 @@ class Exchange(Generic[Context]):
         Raises:
             FrontierError: Redis answers, and will not do what was asked.
         """
-        said = {operation.request_id for operation, _ in self._outbox if not isinstance(operation, Put | Pause)}
+        said = {operation.request_id for operation, _ in self._outbox if not isinstance(operation, Put | Pause | Slow)}
         held = [*self._worker.held(), *(claim.request_id for claim in self.claimed), *said]
         missing = set(await patiently(lambda: self._frontier.reconcile(held)))
         for claim in [one for one in self.claimed if one.request_id in missing]:

@@ -1,33 +1,46 @@
 """The gate before each download: the last place where a host's limits are held, and the only one that sees all.
 
 A claim books its host, so most requests pass without asking anybody. What starts late (behind a slow robots.txt, after
-an outage, out of a full buffer) books anew, or delays would bunch. What never was claimed (robots.txt, media
-pipelines, ``download_async``) borrows the slot of a claimed request of its host that is not downloading yet, or
-gets a slot of its own.
+an outage, out of a full buffer, in a loop that was busy) books anew, or delays would bunch. What never was claimed
+(robots.txt, media pipelines, ``download_async``) borrows slot and booking of a claimed request of its host that is not
+downloading yet, or gets its own. A claimed request that would have to wait for long goes back: waiting here it takes
+up a download slot of the worker, which other hosts could use.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from spiders_project.frontier.contract import Ask, Grant, Left
+from spiders_project.frontier.contract import Ask, Grant, Left, Pause, Slow
 from spiders_project.frontier.exchange import patiently
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from spiders_project.frontier.contract import Frontier, HostLimits, Operation
 
 #: A start may be this late, in seconds, before it books anew; the scripts add as much to the delay (SLACK_MS).
 SLACK = 0.020
+#: A claimed request waits here for so many seconds at most.
+PATIENCE = 2.0
+#: A download that starts late books anew so often; in a loop that is never on time it starts in the end.
+MOST_BOOKINGS = 5
+#: Hosts whose wishes a worker remembers; Redis does it for all.
+MOST_WISHES = 10_000
+#: A host's own wish is told to the others when it has changed by this share.
+WORTH_TELLING = 0.1
 #: Seconds that downloads for pages under way may still wait for their turn when the worker stops.
 CLOSING_PATIENCE = 10.0
 
 
-class GateClosed(Exception):  # noqa: N818 - a state, not a failure
+class NotNow(Exception):  # noqa: N818 - a state, not a failure
+    """The host may not be visited for a while; the claimed request was not started, and should go back."""
+
+
+class GateClosed(NotNow):
     """The worker stops; the download was not started."""
 
 
@@ -38,14 +51,33 @@ class Ticket:
     Attributes:
         host: Its host.
         claimed_at: When its claim was asked for (the loop's clock); None when it never was claimed.
-        booking: What its claim booked.
+        booking: What its claim, or its last grant, booked.
         slot_id: The concurrency slot that it got for itself.
+        entered: Whether it has come to the gate.
+        due: When it may start by its booking (the loop's clock); None when it has none.
+        booked_at: When it was booked.
     """
 
     host: str
     claimed_at: float | None = None
     booking: int = 0
     slot_id: str = ""
+    entered: bool = False
+    due: float | None = field(init=False)
+    booked_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.due = self.claimed_at
+        self.booked_at = self.claimed_at or 0.0
+
+
+@dataclass(slots=True)
+class Wish:
+    """What a host asks for: ``seconds`` between two starts, ``since`` when; ``told`` is what the others have heard."""
+
+    seconds: float
+    since: float
+    told: float
 
 
 class Gate:
@@ -57,19 +89,30 @@ class Gate:
         *,
         limits_of: Callable[[str], HostLimits],
         held: Callable[[str], int],
+        tickets: Callable[[], Iterable[Ticket]],
         say: Callable[[Operation], None],
     ) -> None:
-        """``held`` is how many claimed requests of a host this worker has whose download has not ended."""
+        """Nobody has entered yet.
+
+        Args:
+            frontier: Whom it asks.
+            limits_of: What the settings allow for a host.
+            held: How many claimed requests of a host this worker has whose download has not ended.
+            tickets: Those of all claimed requests of this worker whose download has not ended.
+            say: Sends an operation to the frontier.
+        """
         self._frontier = frontier
         self._limits_of = limits_of
         self._held = held
+        self._tickets = tickets
         self._say = say
         self._downloading: Counter[str] = Counter()
         self._slots: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         self._asks: list[tuple[Ask, asyncio.Future[Grant]]] = []
         self._slot_ids: set[str] = set()
-        self._paused: dict[str, float] = {}
+        self._paused: dict[str, tuple[float, float]] = {}  # until when, and since when this worker knows
+        self._wishes: dict[str, Wish] = {}
         self._closed: asyncio.Event = asyncio.Event()
         self._closed_at = 0.0
 
@@ -83,30 +126,51 @@ class Gate:
 
         Raises:
             GateClosed: The worker stops.
+            NotNow: A claimed request would have to wait for longer than ``PATIENCE``.
             FrontierError: Redis answers, and will not do what was asked.
         """
-        limits = self._limits_of(ticket.host)
-        if limits.concurrency > 0:
-            wait = await self._take_place(ticket)
+        ticket.entered = True
+        if self._limits(ticket.host).concurrency > 0:
+            await self._take_place(ticket)
         else:
             self._downloading[ticket.host] += 1
-            wait = None
         try:
-            if wait is None and limits.delay_ms > 0 and self._is_late(ticket):
-                wait = await self._book(ticket)
-            wait = max(wait or 0.0, self._paused.get(ticket.host, 0.0) - asyncio.get_running_loop().time())
-            if wait > 0:
-                await self._sleep(ticket, wait)
+            await self._await_turn(ticket)
             self._refuse_when_closed(ticket)
         except BaseException:
             self.leave(ticket)
             raise
 
     def pause(self, host: str, seconds: float) -> None:
-        """Let nobody of this worker in to ``host`` for ``seconds``: claims in its buffer were made before the pause."""
+        """Let in nobody to ``host`` for ``seconds`` whose claim was asked for before now."""
         now = asyncio.get_running_loop().time()
-        self._paused = {one: until for one, until in self._paused.items() if until > now}
-        self._paused[host] = max(now + seconds, self._paused.get(host, 0.0))
+        self._paused = {one: (until, since) for one, (until, since) in self._paused.items() if until > now}
+        until, _ = self._paused.get(host, (0.0, 0.0))
+        self._paused[host] = max(now + seconds, until), now
+
+    def pause_all(self, host: str, seconds: float) -> None:
+        """As ``pause``, in all workers."""
+        self.pause(host, seconds)
+        self._say(Pause(host, round(seconds * 1000)))
+
+    def slow(self, host: str, seconds: float, *, first: bool = False) -> None:
+        """``host`` asks for ``seconds`` between two starts, in all workers; ``first``: unless it has asked before."""
+        wish = self._wishes.get(host)
+        if wish is None:
+            if len(self._wishes) >= MOST_WISHES:
+                del self._wishes[next(iter(self._wishes))]
+            wish = self._wishes[host] = Wish(seconds, since=asyncio.get_running_loop().time(), told=-1.0)
+        wish.seconds = seconds
+        if abs(seconds - wish.told) > WORTH_TELLING * wish.told:
+            wish.told = seconds
+            self._say(Slow(host, round(seconds * 1000), first))
+
+    def _limits(self, host: str) -> HostLimits:
+        limits = self._limits_of(host)
+        wish = self._wishes.get(host) if self._wishes else None
+        if wish is None or wish.seconds * 1000 <= limits.delay_ms:
+            return limits
+        return replace(limits, delay_ms=wish.seconds * 1000)
 
     def _refuse_when_closed(self, ticket: Ticket) -> None:
         if self._closed.is_set() and ticket.claimed_at is not None:
@@ -149,8 +213,8 @@ class Gate:
     def _has_room(self, host: str) -> bool:
         return self._downloading[host] < self._held(host) + self._slots[host]
 
-    async def _take_place(self, ticket: Ticket) -> float | None:
-        """Take one of the host's slots; the seconds to wait where a new one was booked with its time, else None.
+    async def _take_place(self, ticket: Ticket) -> None:
+        """Take one of the host's slots.
 
         Who waits for a new slot holds none meanwhile: claims that come would wait for it, and it for them.
         """
@@ -159,16 +223,15 @@ class Gate:
             if ticket.claimed_at is not None:
                 await self._room_made(host)  # its own slot is lent, and comes back
                 continue
-            grant = await self._ask(Ask(host, slot=True))
+            grant = await self._ask(self._wish(ticket, slot=True))
             if grant.granted:
                 ticket.slot_id = grant.slot_id
                 self._slot_ids.add(grant.slot_id)
                 self._slots[host] += 1
-                self._downloading[host] += 1
-                return grant.wait_ms / 1000
+                self._granted(ticket, grant)
+                break
             await self._sleep(ticket, grant.wait_ms / 1000)
         self._downloading[host] += 1
-        return None
 
     async def _room_made(self, host: str) -> None:
         if self._closed.is_set():
@@ -177,16 +240,68 @@ class Gate:
         self._waiting.setdefault(host, deque()).append(waiter)
         await waiter
 
-    def _is_late(self, ticket: Ticket) -> bool:
-        return ticket.claimed_at is None or asyncio.get_running_loop().time() - ticket.claimed_at > SLACK
-
-    async def _book(self, ticket: Ticket) -> float:
-        """Book the host anew; the seconds to wait."""
+    async def _await_turn(self, ticket: Ticket) -> None:
+        """Return when the host may be visited."""
+        loop = asyncio.get_running_loop()
+        bookings = 0
         while True:
-            grant = await self._ask(Ask(ticket.host, ticket.booking))
+            if self._limits(ticket.host).delay_ms > 0:
+                if ticket.due is None and ticket.claimed_at is None:
+                    self._borrow_turn(ticket)
+                if self._is_late(ticket) and bookings < MOST_BOOKINGS:
+                    await self._book(ticket)
+                    bookings += 1
+            wait = max(ticket.due or 0.0, self._paused_until(ticket)) - loop.time()
+            if wait <= 0:
+                return
+            if ticket.claimed_at is not None and wait > PATIENCE:
+                raise NotNow
+            await self._sleep(ticket, wait)
+
+    def _is_late(self, ticket: Ticket) -> bool:
+        """Whether it has no booking, has missed it, or was booked before the host asked for a delay."""
+        if ticket.due is None or asyncio.get_running_loop().time() - ticket.due > SLACK:
+            return True
+        wish = self._wishes.get(ticket.host)
+        return wish is not None and ticket.booked_at < wish.since
+
+    def _borrow_turn(self, ticket: Ticket) -> None:
+        """Take the booking of a claimed request of this host that has not come to the gate; that one books anew."""
+        for other in self._tickets():
+            if other.host == ticket.host and other.booking and not other.entered and not self._is_late(other):
+                ticket.due, ticket.booking, ticket.booked_at = other.due, other.booking, other.booked_at
+                other.due, other.booking = None, 0
+                return
+
+    def _paused_until(self, ticket: Ticket) -> float:
+        until, since = self._paused.get(ticket.host, (0.0, 0.0))
+        # Redis knew of the pause when it gave a later claim.
+        return 0.0 if ticket.claimed_at is not None and ticket.claimed_at > since else until
+
+    def _wish(self, ticket: Ticket, *, slot: bool = False) -> Ask:
+        wish = self._wishes.get(ticket.host)
+        return Ask(
+            ticket.host,
+            ticket.booking,
+            slot,
+            patience_ms=0 if ticket.claimed_at is None else round(PATIENCE * 1000),
+            delay_ms=round(wish.seconds * 1000) if wish is not None else 0,
+        )
+
+    async def _book(self, ticket: Ticket) -> None:
+        """Book the host anew."""
+        while True:
+            grant = await self._ask(self._wish(ticket))
             if grant.granted:
-                return grant.wait_ms / 1000
+                return self._granted(ticket, grant)
+            if ticket.claimed_at is not None:
+                raise NotNow
             await self._sleep(ticket, grant.wait_ms / 1000)
+
+    def _granted(self, ticket: Ticket, grant: Grant) -> None:
+        ticket.booked_at = asyncio.get_running_loop().time()
+        ticket.due = ticket.booked_at + grant.wait_ms / 1000
+        ticket.booking = grant.booking
 
     async def _sleep(self, ticket: Ticket, seconds: float) -> None:
         loop = asyncio.get_running_loop()

@@ -27,6 +27,7 @@ from spiders_project.frontier.contract import (
     Put,
     Refuse,
     SeedVerdict,
+    Slow,
     Terms,
 )
 
@@ -96,6 +97,8 @@ def _operation(operation: Operation) -> tuple[Any, ...]:  # noqa: PLR0911 - one 
             return "r", request_id, letter, version
         case Pause(host, pause_ms):
             return "w", host, pause_ms
+        case Slow(host, delay_ms, first):
+            return "s", host, delay_ms, first
 
 
 class RedisFrontier:
@@ -132,7 +135,7 @@ class RedisFrontier:
         operations = [_operation(one) for one in batch.operations]
         blob = pack((operations, batch.want, dict(batch.held), batch.share, batch.local))
         answer = msgpack.unpackb(await self._run("exchange", str(batch.sequence), blob), raw=True)
-        claims, dropped, discarded, seeds, still_open, next_ms, run, ended, lost = answer
+        claims, dropped, discarded, seeds, still_open, next_ms, run, ended, lost, paused = answer
         return Answer(
             claims=[
                 Claim(id_.decode(), payload, host.decode("utf-8", "surrogateescape"), booking, deliveries)
@@ -146,6 +149,7 @@ class RedisFrontier:
             run=run.decode(),
             ended=ended,
             lost=lost,
+            paused={host.decode("utf-8", "surrogateescape"): ms for host, ms in paused},
         )
 
     async def start(self, puts: Sequence[Put]) -> bool:
@@ -170,9 +174,9 @@ class RedisFrontier:
 
     async def book(self, asks: Sequence[Ask]) -> Sequence[Grant]:
         """See ``contract.Frontier``."""
-        blob = pack([(ask.host, ask.booking, ask.slot) for ask in asks])
+        blob = pack([(ask.host, ask.booking, ask.slot, ask.patience_ms, ask.delay_ms) for ask in asks])
         grants = msgpack.unpackb(await self._run("book", blob, secrets.token_hex(4)), raw=False)
-        return [Grant(wait_ms, granted, slot_id) for wait_ms, granted, slot_id in grants]
+        return [Grant(*grant) for grant in grants]
 
     async def reconcile(self, held: Sequence[str]) -> Sequence[str]:
         """See ``contract.Frontier``."""

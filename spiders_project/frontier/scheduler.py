@@ -28,7 +28,7 @@ from spiders_project import statnames as stat
 from spiders_project.config import Options, start_urls_key, start_urls_kind
 from spiders_project.errors import CodecError, FrontierError, FrontierUnavailable
 from spiders_project.frontier.connection import async_client, blocking_client
-from spiders_project.frontier.contract import Pause, Refuse
+from spiders_project.frontier.contract import Refuse
 from spiders_project.frontier.exchange import Exchange, patiently
 from spiders_project.frontier.gate import Gate
 from spiders_project.frontier.heartbeat import Heartbeat
@@ -123,6 +123,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             self.frontier,
             limits_of=partial(limits_of, terms),
             held=lambda host: self.tracker.by_host[host],
+            tickets=lambda: self.tracker.tickets,
             say=self.exchange.say,
         )
         self.tracker.watch(self._stopping)
@@ -302,8 +303,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
 
     def pause(self, host: str, seconds: float) -> None:
         """Let nobody in the cluster visit ``host`` for ``seconds``."""
-        self.gate.pause(host, seconds)
-        self.exchange.say(Pause(host, round(seconds * 1000)))
+        self.gate.pause_all(host, seconds)
 
     # ------------------------------------------------------------------ the exchange's worker
 
@@ -370,6 +370,8 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         self.stats.inc_value(stat.CALLS)
         if answer.claims:
             self.stats.inc_value(stat.CLAIMED, len(answer.claims))
+        for host, ms in answer.paused.items():
+            self.gate.pause(host, ms / 1000)
         if answer.discarded:
             self.stats.inc_value(stat.DISCARDED, answer.discarded)
         if self._ended_at_start is None or answer.open or answer.seeds:

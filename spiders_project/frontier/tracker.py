@@ -21,7 +21,7 @@ from spiders_project.frontier.origins import Errback
 from spiders_project.frontier.requests import PARENT, assign_slot, hostname
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -156,6 +156,11 @@ class Tracker:
         if parent is not None:
             parent.fail(f"link: {request.url}: {type(error).__name__}: {error}")
 
+    @property
+    def tickets(self) -> Iterable[Ticket]:
+        """Of all claimed requests whose download has not ended."""
+        return self._tickets.values()
+
     def ticket_of(self, request: Request) -> Ticket:
         """What the gate is shown for ``request``."""
         delivery = self._deliveries.get(request)
@@ -175,7 +180,7 @@ class Tracker:
             delivery.fail(f"{reason}: {error}")
 
     def not_started(self, request: Request) -> None:
-        """The worker stops before ``request`` was started: it goes back, whatever the engine makes of it."""
+        """``request`` is not started here, or not now: it goes back, whatever the engine makes of it."""
         delivery = self._deliveries.get(request)
         if delivery is not None:
             self._goes_back.add(delivery)

@@ -29,14 +29,15 @@ from spiders_project.frontier.contract import (
     Put,
     Refuse,
     SeedVerdict,
+    Slow,
     Terms,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 HUNGRY_MS, REFUSED_MS, SLACK_MS, SOON_MS = 1500, 1000, 20, 5000
-RETRY_MS, PAUSED_MS, YOUNG_MS = 50, 1000, 60_000
+RETRY_MS, PAUSED_MS, YOUNG_MS, OPERATOR_MS = 50, 1000, 60_000, 60_000
 
 
 @dataclass
@@ -68,6 +69,7 @@ class Store:
     queues: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     turns: dict[str, int] = field(default_factory=dict)  # of the hosts that are ready
     waiting: dict[str, float] = field(default_factory=dict)
+    delays: dict[str, int] = field(default_factory=dict)
     active: Counter[str] = field(default_factory=Counter)
     delayed: dict[str, tuple[int, int, str]] = field(default_factory=dict)
     leases: dict[str, dict[str, Lease]] = field(default_factory=dict)
@@ -109,7 +111,8 @@ class ModelFrontier:
     # ------------------------------------------------------------------ hosts
 
     def _limits(self, host: str) -> HostLimits:
-        return self.terms.host_limits.get(host, self.terms.limits)
+        limits = self.terms.host_limits.get(host, self.terms.limits)
+        return replace(limits, delay_ms=max(limits.delay_ms, self.store.delays.get(host, 0)))
 
     def _at_limit(self, host: str) -> bool:
         limit = self._limits(host).concurrency
@@ -259,7 +262,7 @@ class ModelFrontier:
             answer = Answer(claims=[], dropped=[], lost=True)
         else:
             answer = self._carry_out(batch)
-        answer = self._with_news(answer)
+        answer = self._with_news(answer, batch.held)
         store.replies[self.worker] = batch.sequence, answer
         return answer
 
@@ -283,7 +286,7 @@ class ModelFrontier:
         self._look_for_the_end()
         return Answer(claims=claims, dropped=dropped, discarded=self._discarded)
 
-    def _with_news(self, answer: Answer) -> Answer:
+    def _with_news(self, answer: Answer, held: Mapping[str, int]) -> Answer:
         store = self.store
         due = [*store.waiting.values(), *(due for due, _, _ in store.delayed.values())]
         first = min(due, default=math.inf)
@@ -294,7 +297,14 @@ class ModelFrontier:
             next_ms=-1 if first == math.inf else math.ceil(max(0, first - store.now)),
             run=store.run.id if store.run else "",
             ended=store.ended,
+            paused=self._paused({*held, *(claim.host for claim in answer.claims)}),
         )
+
+    def _paused(self, hosts: set[str]) -> dict[str, int]:
+        left = {host: self.store.waiting.get(host, 0) - self.store.now for host in hosts}
+        return {
+            host: int(min(ms, OPERATOR_MS)) for host, ms in left.items() if ms > 0 and not self._limits(host).delay_ms
+        }
 
     def _do(self, operation: Operation) -> bool:
         """Carry out one operation; False for a put that was dropped."""
@@ -314,7 +324,18 @@ class ModelFrontier:
                 self._refuse(id_, letter, version)
             case Pause(host, pause_ms):
                 self._hold(host, self.store.now + pause_ms)
+            case Slow(host, delay_ms, first):
+                self._slow(host, delay_ms, first)
         return True
+
+    def _slow(self, host: str, delay_ms: int, first: bool = False) -> None:
+        delays, before = self.store.delays, self._limits(host).delay_ms
+        if not delay_ms:
+            delays.pop(host, None)
+        elif not first or host not in delays:
+            delays[host] = delay_ms
+        if not before:
+            self._hold(host, self.store.now + self._limits(host).delay_ms)
 
     def _left(self, id_: str) -> None:
         lease = self.store.leases.get(self.worker, {}).get(id_)
@@ -425,12 +446,16 @@ class ModelFrontier:
 
     def _book(self, ask: Ask) -> Grant:
         store, host = self.store, ask.host
+        if ask.delay_ms and host not in store.delays:
+            self._slow(host, ask.delay_ms)
         free_at = store.waiting.get(host, 0)
         if free_at == math.inf:
             return Grant(PAUSED_MS, granted=False)
         if ask.slot and self._at_limit(host):
             return Grant(RETRY_MS, granted=False)
-        slot_id = ""
+        if ask.patience_ms and free_at - store.now > ask.patience_ms and free_at != ask.booking:
+            return Grant(math.ceil(free_at - store.now), granted=False)
+        slot_id, booking = "", 0
         if ask.slot:
             store.slots += 1
             slot_id = f"!{store.now}-{store.slots}"
@@ -443,9 +468,10 @@ class ModelFrontier:
         elif free_at > store.now:
             start = free_at
         if delay := self._limits(host).delay_ms:
-            self._hold(host, math.floor(start + delay + SLACK_MS))
+            booking = math.floor(start + delay + SLACK_MS)
+            self._hold(host, booking)
         self._offer(host)
-        return Grant(math.ceil(start - store.now), granted=True, slot_id=slot_id)
+        return Grant(math.ceil(start - store.now), granted=True, slot_id=slot_id, booking=booking)
 
     async def reconcile(self, held: Sequence[str]) -> Sequence[str]:
         leases = self.store.leases.get(self.worker, {})

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from spiders_project.frontier.contract import Grant, HostLimits, Left
-from spiders_project.frontier.gate import SLACK, Gate, GateClosed, Ticket
+from spiders_project.frontier.contract import Grant, HostLimits, Left, Slow
+from spiders_project.frontier.gate import MOST_BOOKINGS, MOST_WISHES, PATIENCE, SLACK, Gate, GateClosed, NotNow, Ticket
 
 
 class Granting:
@@ -20,9 +20,11 @@ class Granting:
         return [self.grants.pop(0) for _ in asks]
 
 
-def gate_over(frontier, limits, held=1):
+def gate_over(frontier, limits, held=1, tickets=()):
     said = []
-    gate = Gate(frontier, limits_of=lambda host: limits, held=lambda host: held, say=said.append)
+    gate = Gate(
+        frontier, limits_of=lambda host: limits, held=lambda host: held, tickets=lambda: tickets, say=said.append
+    )
     return gate, said
 
 
@@ -96,13 +98,87 @@ def test_it_gets_a_slot_of_its_own_where_none_can_be_lent_and_gives_it_back():
 def test_a_pause_holds_claims_that_were_made_before_it():
     async def main():
         gate, _ = gate_over(Granting(), HostLimits(concurrency=4), held=4)
+        older = claimed()
         gate.pause("a", 0.08)
         loop = asyncio.get_running_loop()
         before = loop.time()
         await gate.enter(Ticket("b", before))
-        assert loop.time() - before < 0.08, "another host"
+        await asyncio.sleep(0.001)
         await gate.enter(claimed())
+        assert loop.time() - before < 0.08, "another host, and a claim that Redis gave in spite of the pause"
+        await gate.enter(older)
         assert loop.time() - before >= 0.08
+
+    asyncio.run(main())
+
+
+def test_a_claim_that_would_have_to_wait_for_long_goes_back_and_leaves_its_place():
+    async def main():
+        gate, _ = gate_over(Granting(Grant(wait_ms=9000, granted=False)), HostLimits(delay_ms=9000, concurrency=1))
+        with pytest.raises(NotNow):
+            await gate.enter(claimed(late=1))
+        older = claimed()
+        gate.pause("a", PATIENCE + 1)
+        with pytest.raises(NotNow):
+            await gate.enter(older)
+        await asyncio.wait_for(gate.enter(claimed()), 1)
+
+    asyncio.run(main())
+
+
+def test_what_never_was_claimed_borrows_the_turn_of_a_request_that_has_not_come_yet():
+    async def main():
+        page, robots = claimed(), Ticket("a")
+        frontier = Granting(Grant(wait_ms=30, booking=8))
+        gate, _ = gate_over(frontier, HostLimits(delay_ms=1000, concurrency=1), tickets=[page])
+        await gate.enter(robots)
+        assert frontier.calls == [], "it starts at once"
+        gate.leave(robots)
+        await gate.enter(page)
+        assert [(ask.host, ask.booking) for ask in frontier.calls[0]] == [("a", 0)], "and the page books anew"
+
+    asyncio.run(main())
+
+
+def test_who_starts_late_after_its_wait_books_again_and_a_loop_that_is_never_on_time_starts_in_the_end(monkeypatch):
+    async def main():
+        frontier = Granting(*(Grant(wait_ms=1, booking=number) for number in range(1, 10)))
+        gate, _ = gate_over(frontier, HostLimits(delay_ms=1000))
+        sleep = gate._sleep
+
+        async def oversleep(ticket, seconds):
+            await sleep(ticket, seconds + 2 * SLACK)
+
+        monkeypatch.setattr(gate, "_sleep", oversleep)
+        await gate.enter(Ticket("a", 0.0, booking=0))
+        assert [call[0].booking for call in frontier.calls] == list(range(MOST_BOOKINGS))
+
+    asyncio.run(main())
+
+
+def test_what_a_host_asks_for_holds_for_claims_that_were_made_before_and_is_told_when_it_changes():
+    async def main():
+        frontier = Granting(Grant(wait_ms=0, booking=8))
+        gate, said = gate_over(frontier, HostLimits())
+        older = Ticket("a", asyncio.get_running_loop().time())
+        await asyncio.sleep(0.001)
+        for seconds in (2.0, 2.1, 4.0):
+            gate.slow("a", seconds)
+        assert said == [Slow("a", 2000), Slow("a", 4000)]
+        await gate.enter(older)
+        assert [(ask.delay_ms, ask.patience_ms) for ask in frontier.calls[0]] == [(4000, PATIENCE * 1000)]
+        await gate.enter(Ticket("b", 0.0))
+        assert len(frontier.calls) == 1, "another host"
+
+    asyncio.run(main())
+
+
+def test_a_bounded_number_of_wishes_is_remembered():
+    async def main():
+        gate, _ = gate_over(Granting(), HostLimits())
+        for number in range(MOST_WISHES + 10):
+            gate.slow(str(number), 1)
+        assert len(gate._wishes) == MOST_WISHES
 
     asyncio.run(main())
 
@@ -112,8 +188,9 @@ def test_a_closed_gate_lets_no_claim_in_and_tells_those_who_wait():
         gate, _ = gate_over(Granting(), HostLimits(concurrency=1))
         await gate.enter(claimed())
         waiting = asyncio.ensure_future(gate.enter(claimed()))
-        gate.pause("b", 60)
-        paused = asyncio.ensure_future(gate.enter(Ticket("b", asyncio.get_running_loop().time())))
+        older = Ticket("b", asyncio.get_running_loop().time())
+        gate.pause("b", PATIENCE * 0.9)
+        paused = asyncio.ensure_future(gate.enter(older))
         await asyncio.sleep(0.01)
         gate.close()
         for late in (waiting, paused):

@@ -24,6 +24,7 @@ local k_requests, k_ready, k_waiting = ns .. ':requests', ns .. ':ready', ns .. 
 local k_active, k_state, k_run = ns .. ':active', ns .. ':state', ns .. ':run'
 local k_deliveries, k_dead, k_local = ns .. ':deliveries', ns .. ':dead', ns .. ':local'
 local k_leases, k_workers = ns .. ':leases:' .. worker, ns .. ':workers'
+local k_delays = ns .. ':delays'
 local k_seen, k_delayed, k_places = ns .. ':seen', ns .. ':delayed', ns .. ':delayed:places'
 
 -- A script that fails half-way keeps what it has written. So the keys that people write to by hand, or by mistake, are
@@ -41,7 +42,7 @@ end
 
 if seeds_key ~= '' then seeds_waiting() end
 local has_deliveries = call('HLEN', k_deliveries) > 0  -- workers die seldom, so most requests need not be looked up
-for _, key in ipairs({k_requests, k_active, k_dead, k_local, k_leases, k_places, k_seen}) do
+for _, key in ipairs({k_requests, k_active, k_dead, k_local, k_leases, k_places, k_seen, k_delays}) do
   call('HLEN', key)
 end
 for _, key in ipairs({k_ready, k_waiting, k_workers, k_delayed}) do call('ZCARD', key) end
@@ -80,10 +81,24 @@ end
 
 -- ---------------------------------------------------------------- hosts
 
-local function limits_of(host)
+-- What a host itself asks for between two starts (robots.txt, AutoThrottle), in ms; never less than the terms say.
+local has_delays, wishes = call('HLEN', k_delays) > 0, {}
+
+local function wish_of(host)
+  if not has_delays then return 0 end
+  if not wishes[host] then wishes[host] = tonumber(call('HGET', k_delays, host) or '0') or 0 end
+  return wishes[host]
+end
+
+local function terms_of(host)
   local own = host_terms[host]
   if own then return own[1], own[2], own[3] end
   return delay_ms, jitter, concurrency
+end
+
+local function limits_of(host)
+  local delay, spread, limit = terms_of(host)
+  return math.max(delay, wish_of(host)), spread, limit
 end
 
 local function at_limit(host)
@@ -133,10 +148,22 @@ end
 -- A start may be late by so much before it has to book anew; added to the delay, so the limit still holds.
 local SLACK_MS = 20
 
--- The delay after a start on `host`, jittered, with the slack, in ms.
+-- The delay after a start on `host`, in ms, with the slack. Jitter is for the terms; what the host asks for is the least.
 local function draw_delay(host)
-  local delay, spread = limits_of(host)
-  return math.max(0, delay * (1 + spread * (2 * math.random() - 1))) + SLACK_MS
+  local delay, spread = terms_of(host)
+  return math.max(0, wish_of(host), delay * (1 + spread * (2 * math.random() - 1))) + SLACK_MS
+end
+
+-- A host asks for `ms` between two starts; with `first` only unless it has asked already.
+local function slow(host, ms, first)
+  local before = limits_of(host)
+  if ms > 0 then
+    call(first and 'HSETNX' or 'HSET', k_delays, host, string.format('%.0f', ms))
+  else
+    call('HDEL', k_delays, host)
+  end
+  has_delays, wishes[host] = true, nil
+  if before == 0 then hold(host, now + limits_of(host)) end  -- nobody knows when it was visited last
 end
 
 -- ---------------------------------------------------------------- the run

@@ -10,7 +10,10 @@
 --          {'g', id}                                            give back
 --          {'r', id, letter, version}                           refuse: for another version, else bury
 --          {'w', host, ms}                                      pause a host
--- Returns  msgpack array {claims, dropped, discarded, seeds, open, next_ms, run, ended, lost};
+--          {'s', host, ms, first}                               a host asks for so long between two starts; with
+--                                                               `first` unless it has asked already
+-- Returns  msgpack array {claims, dropped, discarded, seeds, open, next_ms, run, ended, lost, paused};
+--          paused is {host: ms} of hosts without delay that the worker holds downloads of;
 --          claims are {id, payload, host, booking, deliveries}, dropped are 0-based indexes of operations
 
 local batch = cmsgpack.unpack(ARGV[5])
@@ -26,6 +29,7 @@ local function claims_of(claimed)
     local payload = host and call('HGET', k_requests, id)
     if payload then
       claims[#claims + 1] = {id, payload, host, booking, deliveries_of(id)}
+      held[host] = held[host] or 0
     end
   end
   return claims
@@ -40,9 +44,21 @@ local function first_due()
   return due == math.huge and -1 or math.ceil(math.max(0, due - now))
 end
 
+-- Hosts that are paused though the worker may hold claims of them; where a host has a delay, its gate asks anyway.
+local OPERATOR_MS = 60000  -- stands for a pause without an end
+local function paused_hosts()
+  local paused = {}
+  if call('ZCARD', k_waiting) == 0 then return paused end
+  for host in pairs(held) do
+    local until_ms = limits_of(host) == 0 and tonumber(call('ZSCORE', k_waiting, host) or '0') or 0
+    if until_ms > now then paused[#paused + 1] = {host, math.min(until_ms - now, OPERATOR_MS)} end
+  end
+  return paused
+end
+
 local function answer(claims, dropped, discarded, lost)
   return cmsgpack.pack({claims, dropped, discarded, seeds_waiting(), call('HLEN', k_requests), first_due(),
-                        call('HGET', k_run, 'id') or '', state.ended, lost})
+                        call('HGET', k_run, 'id') or '', state.ended, lost, paused_hosts()})
 end
 
 local function remember_reply(claimed, dropped, lost)
@@ -101,6 +117,8 @@ for index, operation in ipairs(operations) do
     if not refuse(id, operation[3], operation[4]) then bury(id, k_leases, operation[3]) end
   elseif kind == 'w' then
     hold(id, now + operation[3])
+  elseif kind == 's' then
+    slow(id, operation[3], operation[4])
   end
 end
 
