@@ -13,6 +13,7 @@ from twisted.internet.defer import inlineCallbacks
 from spiders_project import statnames as stat
 from spiders_project.errors import FrontierError
 from spiders_project.frontier.gate import NotNow
+from spiders_project.frontier.requests import DOWNLOAD_SLOT, AssignedSlot, hostname
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -73,6 +74,13 @@ class GatedDownloader(Downloader):
             self._start_slot_gc()
         return super()._get_slot(request)
 
+    def get_slot_key(self, request: Request) -> str:
+        """Scrapy's; the host's name, which is no choice of the spider's author, stays out of the frontier (F25)."""
+        if type(request.meta.get(DOWNLOAD_SLOT)) is AssignedSlot:
+            return AssignedSlot(hostname(request))  # maybe of another request, whose meta was copied
+        key = super().get_slot_key(request)
+        return key if DOWNLOAD_SLOT in request.meta else AssignedSlot(key)
+
     def _slot_for(self, host: str, gate: Gate) -> Slot:
         if not self.settings.getbool("AUTOTHROTTLE_ENABLED"):
             return Slot(UNLIMITED, 0.0, 0.0)
@@ -127,4 +135,6 @@ class GatedDownloader(Downloader):
         try:
             return await super()._enqueue_request(request)
         finally:
+            # Called and not signalled: for each page a receiver costs more than what it does.
+            scheduler.tracker.left_downloader(request)
             scheduler.gate.leave(ticket)

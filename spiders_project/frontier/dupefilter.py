@@ -7,13 +7,17 @@ gives fingerprints, remembers a bounded number of them as known, and logs what w
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from scrapy.utils.request import RequestFingerprinter
 from scrapy_redis.dupefilter import RFPDupeFilter
 
 from spiders_project.errors import FrontierError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.utils.request import RequestFingerprinterProtocol
@@ -52,6 +56,16 @@ class DupeFilter(RFPDupeFilter):  # type: ignore[misc]  # scrapy-redis ships no 
     def request_fingerprint(self, request: Request) -> bytes:
         """The whole fingerprint, as the crawler's fingerprinter gives it."""
         return self._fingerprinter.fingerprint(request)
+
+    def later(self, request: Request) -> Callable[[], bytes]:
+        """What gives the fingerprint of ``request`` when somebody asks, as it is now.
+
+        Scrapy's own fingerprinter looks at nothing that a middleware changes; another's is asked at once.
+        """
+        if type(self._fingerprinter) is RequestFingerprinter:
+            return partial(self._fingerprinter.fingerprint, request)
+        fingerprint = self.request_fingerprint(request)
+        return lambda: fingerprint
 
     def mark_of(self, request: Request) -> bytes:
         """The part of the fingerprint that the seen set keeps."""

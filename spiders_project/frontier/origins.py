@@ -32,7 +32,7 @@ class _Notes:
 
     def take(self, output: Any, delivery: Delivery) -> None:
         if isinstance(output, Request):
-            self._parents[output] = delivery
+            self._parents.note(output, delivery)
         elif output is not None:
             self._origins.register(output, Origin(delivery, delivery.items))
             delivery.items += 1

@@ -36,11 +36,10 @@ class AssignedSlot(str):
     __slots__ = ()
 
 
-def assign_slot(request: Request) -> None:
-    """Mark the slot that the downloader has just written, where it is only the host's name."""
+def host_of(request: Request) -> str:
+    """The politeness unit: the slot that the spider's author chose, else the URL's host."""
     slot = request.meta.get(DOWNLOAD_SLOT)
-    if slot is not None and slot == hostname(request):
-        request.meta[DOWNLOAD_SLOT] = AssignedSlot(slot)
+    return hostname(request) if slot in (None, "") or type(slot) is AssignedSlot else str(slot)
 
 
 def hostname(request: Request) -> str:
@@ -66,24 +65,27 @@ class RequestCodec:
         self._backoff = options.retry_backoff_seconds
         self._backoff_max = options.retry_backoff_max_seconds
 
-    def put_of(self, request: Request, *, force: bool = False) -> Put:
-        """The put of ``request``; with ``force`` it is queued even when seen, and marked all the same.
+    def mark_of(self, request: Request) -> bytes:
+        """By which the seen set knows ``request``; empty for one that is not filtered."""
+        return b"" if request.dont_filter else self._dupefilter.mark_of(request)
+
+    def put_of(self, request: Request, mark: bytes | None = None, *, force: bool = False) -> Put:
+        """The put of ``request``, whose mark is known or not; with ``force`` it is queued even when seen, and marked.
 
         Raises:
             CodecError: It cannot be written.
         """
         meta = request.meta
-        slot = meta.get(DOWNLOAD_SLOT)
-        if type(slot) is AssignedSlot:
+        if type(meta.get(DOWNLOAD_SLOT)) is AssignedSlot:
             meta = {name: value for name, value in meta.items() if name != DOWNLOAD_SLOT}
-            slot = None
         if PARENT in meta:
             meta = {name: value for name, value in meta.items() if name != PARENT}
         delay, meta = self._delay(meta)
-        mark = b"" if request.dont_filter and not force else self._dupefilter.mark_of(request)
+        if mark is None:
+            mark = self._dupefilter.mark_of(request) if force else self.mark_of(request)
         return Put(
             payload=codec.encode(self._fields(request, meta), self._max_bytes),
-            host=hostname(request) if slot in (None, "") else str(slot),
+            host=host_of(request),
             priority=int(request.priority),
             fingerprint=mark,
             force=force,

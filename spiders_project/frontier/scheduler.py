@@ -26,6 +26,7 @@ from scrapy_redis import scheduler as scrapy_redis_scheduler
 
 from spiders_project import statnames as stat
 from spiders_project.config import Options, start_urls_key, start_urls_kind
+from spiders_project.delivery import parents_of
 from spiders_project.errors import CodecError, FrontierError, FrontierUnavailable
 from spiders_project.frontier.connection import async_client, blocking_client
 from spiders_project.frontier.contract import Refuse
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
+    from spiders_project.delivery import Delivery
     from spiders_project.frontier.contract import Answer, Claim
     from spiders_project.frontier.dupefilter import DupeFilter
 
@@ -76,6 +78,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         self.options = Options.from_settings(crawler.settings)
         self.df: DupeFilter = build_from_crawler(load_object(crawler.settings["DUPEFILTER_CLASS"]), crawler)
         self._local: deque[Request] = deque()
+        self._parents = parents_of(crawler)
         self._task: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None
         self._heartbeat: Heartbeat | None = None
@@ -212,20 +215,22 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
 
     def enqueue_request(self, request: Request) -> bool:
         """Queue ``request``; False when its fingerprint is known here as seen. Redis answers for the others later."""
+        parent = self._parents.take(request)
         try:
-            put = self.codec.put_of(request)
+            mark = self.codec.mark_of(request)
+            if mark and self.df.known(mark):
+                self.df.log(request, self.spider)
+                return False
+            put = self.codec.put_of(request, mark)
         except CodecError as error:
-            return self._keep_local(request, error)
+            return self._keep_local(request, parent, error)
         except Exception as error:
             # A fingerprinter of somebody's own, say. An exception here would end Scrapy's task for this callback.
             logger.exception("%(request)s cannot be queued", {"request": request}, extra={"spider": self.spider})
-            self.tracker.cannot_queue(request, error)
+            self.tracker.cannot_queue(request, parent, error)
             return False
-        if put.fingerprint:
-            if self.df.known(put.fingerprint):
-                self.df.log(request, self.spider)
-                return False
-            self.df.remember(put.fingerprint, request)
+        if mark:
+            self.df.remember(mark, request)
         self.stats.inc_value(stat.ENQUEUED)
         self.stats.inc_value(stat.ENQUEUED_REDIS)
         if put.delay_ms:
@@ -245,7 +250,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             except CodecError as error:
                 self._refuse(claim, error)
                 continue
-            self.tracker.started(request, claim, self.df.request_fingerprint(request), self._run_id)
+            self.tracker.started(request, claim, self.df.later(request), self._run_id)
             self.stats.inc_value(stat.DEQUEUED)
             self.stats.inc_value(stat.DEQUEUED_REDIS)
             return request
@@ -284,7 +289,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         letter = json.dumps({"reason": "undecodable", "error": str(error)}).encode()
         self.exchange.say(Refuse(claim.request_id, letter, self._facts["version"]))
 
-    def _keep_local(self, request: Request, error: CodecError) -> bool:
+    def _keep_local(self, request: Request, parent: Delivery | None, error: CodecError) -> bool:
         """Keep a request that cannot be written (F6) in this worker; the error names the key."""
         if not request.dont_filter:
             mark = self.df.mark_of(request)
@@ -298,7 +303,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             {"request": request, "error": error},
             extra={"spider": self.spider},
         )
-        self._local.append(self.tracker.keep_local(request))
+        self._local.append(self.tracker.keep_local(request, parent))
         return True
 
     def pause(self, host: str, seconds: float) -> None:

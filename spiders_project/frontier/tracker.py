@@ -13,12 +13,12 @@ from scrapy import Request, signals
 from scrapy.utils.python import global_object_name
 
 from spiders_project import statnames as stat
-from spiders_project.delivery import Delivery, deliveries_of, parents_of
+from spiders_project.delivery import Delivery, deliveries_of
 from spiders_project.errors import ConfigError
 from spiders_project.frontier.contract import Ack, Bury, GiveBack, Left
 from spiders_project.frontier.gate import Ticket
 from spiders_project.frontier.origins import Errback
-from spiders_project.frontier.requests import PARENT, assign_slot, hostname
+from spiders_project.frontier.requests import PARENT, host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -49,12 +49,11 @@ class Tracker:
         self._say = say
         self._deliveries = deliveries_of(crawler)
         self._tickets: dict[str, Ticket] = {}  # by request id, until its download has ended
-        self._parents = parents_of(crawler)
         self._locals: dict[Request, Delivery | None] = {}  # with the delivery that waits for them
         self._storing: set[str] = set()  # ids of deliveries that the engine is through with
         self._goes_back: set[Delivery] = set()  # when they settle
         self.by_host: Counter[str] = Counter()
-        self.counts = {"acked": 0, "pages": 0, "items": 0, "errors": 0}
+        self._counts = {"acked": 0, "pages": 0, "errors": 0}
 
     def watch(self, stopping: Callable[[], None]) -> None:
         """Hook the engine's slot and connect the signals; to be called from the scheduler's ``open``.
@@ -84,11 +83,8 @@ class Tracker:
         slot.remove_request = removed
         slot.close = closing
         connect = self._crawler.signals.connect
-        connect(self._reached_downloader, signals.request_reached_downloader)
-        connect(self._left_downloader, signals.request_left_downloader)
         connect(self._spider_error, signals.spider_error)
         connect(self._item_error, signals.item_error)
-        connect(self._item_scraped, signals.item_scraped)
 
     # ------------------------------------------------------------------ what is in hands
 
@@ -104,6 +100,11 @@ class Tracker:
     def local(self) -> int:
         """Requests that live in this worker only, waiting or under way."""
         return len(self._locals)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What this worker has done: acked, pages, items, errors."""
+        return {**self._counts, "items": self._stats.get_value("item_scraped_count", 0)}
 
     @property
     def waits(self) -> dict[str, float]:
@@ -127,19 +128,19 @@ class Tracker:
             del self.by_host[ticket.host]
         return True
 
-    def started(self, request: Request, claim: Claim, fingerprint: bytes, run: str) -> None:
+    def started(self, request: Request, claim: Claim, fingerprint_of: Callable[[], bytes], run: str) -> None:
         """The engine gets ``request`` now, in the run of that id."""
-        delivery = Delivery(claim.request_id, fingerprint, partial(self._settled, request), run=run, url=request.url)
+        delivery = Delivery(claim.request_id, fingerprint_of, partial(self._settled, request), run=run, url=request.url)
         self._deliveries[request] = delivery
         if request.errback is not None:
             request.errback = Errback(request.errback, delivery, self._crawler)
 
-    def keep_local(self, request: Request) -> Request:
-        """``request`` lives in this worker only; whoever yielded it is not done before it is.
+    def keep_local(self, request: Request, parent: Delivery | None) -> Request:
+        """``request`` lives in this worker only; ``parent``, which yielded it, is not done before it is.
 
         What it yields and how it fails counts for the one that waits. Returns the request to hand to the engine.
         """
-        parent = self._parents.get(request) or request.meta.get(PARENT)
+        parent = parent or request.meta.get(PARENT)
         if request in self._locals:
             request = request.copy()  # one object, yielded twice
         if parent is not None:
@@ -149,10 +150,9 @@ class Tracker:
         self._locals[request] = parent
         return request
 
-    def cannot_queue(self, request: Request, error: Exception) -> None:
-        """Something in ``request`` made queueing it fail; whoever yielded it becomes a dead letter."""
-        self.counts["errors"] += 1
-        parent = self._parents.get(request)
+    def cannot_queue(self, request: Request, parent: Delivery | None, error: Exception) -> None:
+        """Something in ``request`` made queueing it fail; ``parent``, which yielded it, becomes a dead letter."""
+        self._counts["errors"] += 1
         if parent is not None:
             parent.fail(f"link: {request.url}: {type(error).__name__}: {error}")
 
@@ -165,9 +165,15 @@ class Tracker:
         """What the gate is shown for ``request``."""
         delivery = self._deliveries.get(request)
         ticket = self._tickets.get(delivery.request_id) if delivery is not None else None
-        return ticket or Ticket(request.meta.get("download_slot") or hostname(request))
+        return ticket or Ticket(host_of(request))
 
     # ------------------------------------------------------------------ outcomes
+
+    def left_downloader(self, request: Request) -> None:
+        """The download of ``request`` has ended, whatever came of it: its host's slot is free again."""
+        delivery = self._deliveries.get(request)
+        if delivery is not None and self.forgot(delivery.request_id):
+            self._say(Left(delivery.request_id))
 
     def answered(self, request: Request, response: Response) -> None:
         """The spider gets ``response`` for ``request``."""
@@ -194,14 +200,6 @@ class Tracker:
 
     # ------------------------------------------------------------------ what Scrapy says
 
-    def _reached_downloader(self, request: Request) -> None:
-        assign_slot(request)
-
-    def _left_downloader(self, request: Request) -> None:
-        delivery = self._deliveries.get(request)
-        if delivery is not None and self.forgot(delivery.request_id):
-            self._say(Left(delivery.request_id))
-
     def _spider_error(self, failure: Failure, response: Response | Failure) -> None:
         self._failed(response, "callback", failure)
 
@@ -209,13 +207,10 @@ class Tracker:
         self._failed(response, "item", failure)
 
     def _failed(self, response: Any, reason: str, failure: Failure) -> None:
-        self.counts["errors"] += 1
+        self._counts["errors"] += 1
         delivery = self._deliveries.of(response)
         if delivery is not None:
             delivery.fail(f"{reason}: {failure.type.__name__ if failure.type else '?'}: {failure.getErrorMessage()}")
-
-    def _item_scraped(self) -> None:
-        self.counts["items"] += 1
 
     def _done(self, request: Request) -> None:
         if request in self._locals:
@@ -237,8 +232,8 @@ class Tracker:
             self._say(GiveBack(delivery.request_id))
         elif delivery.error is None:
             pages = 1 if delivery.items else 0
-            self.counts["acked"] += 1
-            self.counts["pages"] += pages
+            self._counts["acked"] += 1
+            self._counts["pages"] += pages
             self._stats.inc_value(stat.ACKED)
             self._say(Ack(delivery.request_id, pages))
         else:

@@ -120,7 +120,7 @@ class Replay:
         return report
 
     async def _try(self, kept: dict[str, Any], done: list[dict[str, Any]], report: ReplayReport) -> None:
-        delivery = Delivery(kept["request_id"] or kept["_id"], kept["_id"].encode(), lambda _: done.append(stub))
+        delivery = Delivery(kept["request_id"] or kept["_id"], kept["_id"].encode, lambda _: done.append(stub))
         stub = {"_id": kept["_id"], "rejected_at": kept["rejected_at"]}
         try:
             item = self._normalise(self._validate(rebuild(kept["item"], self._kinds[kept["item_class"]])))

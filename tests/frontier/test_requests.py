@@ -9,7 +9,7 @@ from scrapy.utils.request import RequestFingerprinter
 from spiders_project.config import Options
 from spiders_project.errors import CodecError
 from spiders_project.frontier.dupefilter import DupeFilter
-from spiders_project.frontier.requests import RequestCodec, assign_slot
+from spiders_project.frontier.requests import AssignedSlot, RequestCodec
 
 
 class Demo(Spider):
@@ -71,8 +71,7 @@ def test_the_host_is_the_urls_unless_the_author_set_a_slot(codec):
 def test_the_slot_that_scrapy_wrote_stays_behind_when_meta_is_copied(codec):
     """F25: after a cross-host redirect or meta=response.meta the request kept the first host's slot."""
     first = Request("https://one.example/", meta={"own": 1})
-    first.meta["download_slot"] = "one.example"  # as the downloader does
-    assign_slot(first)
+    first.meta["download_slot"] = AssignedSlot("one.example")  # as the downloader does
     put = codec.put_of(Request("https://two.example/", meta=first.meta))
     assert put.host == "two.example"
     assert codec.request_of(put.payload).meta == {"own": 1}

@@ -12,7 +12,7 @@ class Settled:
         self.ids: list[str] = []
 
     def delivery(self, request_id="request-1", fingerprint=b"fingerprint-1"):
-        return Delivery(request_id, fingerprint, lambda delivery: self.ids.append(delivery.request_id))
+        return Delivery(request_id, lambda: fingerprint, lambda delivery: self.ids.append(delivery.request_id))
 
     def origin(self, request_id="request-1", fingerprint=None, ordinal=0):
         return Origin(self.delivery(request_id, fingerprint or request_id.encode()), ordinal)
