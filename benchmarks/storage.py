@@ -50,6 +50,7 @@ PAGES = {
 }
 SETTINGS = {
     "LOG_LEVEL": "ERROR",
+    "LOG_FORMATTER": "spiders_project.logformatter.LogFormatter",
     "TELNETCONSOLE_ENABLED": False,
     "CONCURRENT_ITEMS": 8,
     "CONCURRENT_REQUESTS": 32,

@@ -95,6 +95,7 @@ TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 TELNETCONSOLE_ENABLED = False  # a Python prompt on a port
 REMOTE_CONTROL_ENABLED = False  # runs Python that comes by HTTP
 LOG_LEVEL = "INFO"  # DEBUG has a line or more for each request
+LOG_FORMATTER = "spiders_project.logformatter.LogFormatter"  # makes no lines that LOG_LEVEL hides
 FEED_EXPORT_ENCODING = "utf-8"
 
 # --- This project's options, and the environment ------------------------------------------------------------

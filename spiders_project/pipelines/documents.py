@@ -65,7 +65,7 @@ class Version(NamedTuple):
 
 @dataclass(slots=True)
 class Draft(Entry):
-    """An item that waits to be stored; ``raw`` holds its own fields.
+    """An item that waits to be stored; ``raw`` holds ``_id`` and the item's own fields.
 
     Attributes:
         content_hash: Of the fields that matter.
@@ -98,8 +98,10 @@ class Draft(Entry):
         self.request_ids = [one for one in self.request_ids if one not in later.request_ids] + later.request_ids
 
 
-def own_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+def own_fields(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """The item's fields under names that are not ours."""
+    if OURS.isdisjoint(fields):
+        return fields
     return {f"{name}_" if name in OURS else name: value for name, value in fields.items()}
 
 
@@ -109,11 +111,10 @@ def item_fields(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def whole(draft: Draft, ours: Mapping[str, Any]) -> RawBSONDocument:
-    """The document as BSON: ``_id``, the item's fields, our fields. The item is not encoded a second time."""
-    head = bson.encode({"_id": draft.id})[4:-1]
-    tail = bson.encode(ours, codec_options=CODEC)[4:-1]
-    body = b"".join((head, draft.raw[4:-1], tail, b"\0"))
-    return RawBSONDocument(pack("<i", len(body) + 4) + body)
+    """The document as BSON: what the draft holds, then our fields. The item is not encoded a second time."""
+    tail = bson.encode(ours, codec_options=CODEC)
+    # A document is its length, its fields and a NUL; the draft's NUL and the tail's length fall out.
+    return RawBSONDocument(b"".join((pack("<i", len(draft.raw) + len(tail) - 5), draft.raw[4:-1], tail[4:])))
 
 
 def write_of(draft: Draft, stored: Mapping[str, Any] | None) -> Write:

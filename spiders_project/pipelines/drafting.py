@@ -47,7 +47,7 @@ def draft_item(item: Any, shape: Shape, spider: str, origin: Origin | None, know
     except RejectedItem as error:
         raise Rejection("key", str(error)) from None
     try:
-        raw = bson.encode(own_fields(fields), codec_options=CODEC)
+        raw = bson.encode({"_id": key, **own_fields(fields)}, codec_options=CODEC)
     except (BSONError, OverflowError, UnicodeError) as error:
         raise Rejection("unencodable", str(error)) from None
     if len(raw) > MAX_BYTES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from bson import Decimal128
 from jsonschema import SchemaError, ValidationError
@@ -168,14 +168,13 @@ class ValidatePipeline:
         """
         return cls(storage_of(crawler))
 
-    async def process_item(self, item: Any) -> Any:
-        """Give the item on, with the types that its class declares.
-
-        Raises:
-            DropItem: It does not fit, and is set aside.
-        """
+    def process_item(self, item: Any) -> Any:
+        """Give the item on, with the types that its class declares; what does not fit is set aside and dropped."""
         try:
             return self._validate(item)
         except Rejection as rejection:
-            await self._storage.reject(item, current_origin.get(), rejection)
-            raise DropItem(rejection.reason, log_level="DEBUG") from None  # the storage has logged it
+            return self._drop(item, rejection)
+
+    async def _drop(self, item: Any, rejection: Rejection) -> NoReturn:
+        await self._storage.reject(item, current_origin.get(), rejection)
+        raise DropItem(rejection.reason, log_level="DEBUG")  # the storage has logged it
