@@ -46,10 +46,11 @@ OURS = frozenset(
 )
 #: What must be known of a stored document to write its next revision.
 STATE = dict.fromkeys(OURS - {"spider", "changed_at"}, 1)
-#: How many requests a document remembers. A redelivery comes within minutes, so a few would do.
-REMEMBERED_REQUESTS = 32
-#: MongoDB's limit is 16 MiB for the whole document; the rest is for our own fields.
-MAX_BYTES = 16 * 1024 * 1024 - 16 * 1024
+#: How many requests a document remembers: more than can store the same item while one of them waits for its
+#: redelivery, which comes within minutes. Only documents of items that stand on as many pages grow so large.
+REMEMBERED_REQUESTS = 1000
+#: MongoDB's limit is 16 MiB for the whole document; the rest is for our own fields, most of it for request_ids.
+MAX_BYTES = 16 * 1024 * 1024 - 128 * 1024
 
 Write = InsertOne[Any] | ReplaceOne[Any] | UpdateOne
 
@@ -70,23 +71,29 @@ class Draft(Entry):
     Attributes:
         content_hash: Of the fields that matter.
         spider: The spider's name.
-        request_ids: The requests that it comes from; several where one batch had the item several times.
+        request_ids: The requests that it comes from, as the keys of a dict, the latest one last; several where
+            one batch had the item several times.
         earlier: Versions that a later one of the same batch has replaced.
         seen_at: When it was scraped (aware, UTC).
     """
 
     content_hash: str
     spider: str
-    request_ids: list[str]
+    request_ids: dict[str, None]
     seen_at: datetime
     earlier: tuple[Version, ...] = ()
+
+    @property
+    def request_id(self) -> str:
+        """The latest of the requests."""
+        return next(reversed(self.request_ids))
 
     def versions(self) -> list[Version]:
         """What the document becomes, one after the other; all but the last live in the history only."""
         return [*self.earlier, self._version()]
 
     def _version(self) -> Version:
-        return Version(self.raw, self.content_hash, self.request_ids[-1], self.seen_at)
+        return Version(self.raw, self.content_hash, self.request_id, self.seen_at)
 
     def absorb(self, later: Self) -> None:
         """Take over a later version of the same item; each request stays counted."""
@@ -94,8 +101,9 @@ class Draft(Entry):
         Entry.absorb(self, later)
         self.content_hash = later.content_hash
         self.seen_at = later.seen_at
-        # The latest request comes last, so that it is the one of the latest version.
-        self.request_ids = [one for one in self.request_ids if one not in later.request_ids] + later.request_ids
+        for one in later.request_ids:
+            self.request_ids.pop(one, None)
+            self.request_ids[one] = None
 
 
 def own_fields(fields: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -139,18 +147,18 @@ def write_of(draft: Draft, stored: Mapping[str, Any] | None) -> Write:
                     "changed_at": draft.seen_at,
                     "fetch_count": len(draft.request_ids),
                     "content_hash": draft.content_hash,
-                    "request_ids": draft.request_ids[-REMEMBERED_REQUESTS:],
+                    "request_ids": list(draft.request_ids)[-REMEMBERED_REQUESTS:],
                     "revision": 1,
                 },
             )
         )
-    known = stored["request_ids"]
+    known = dict.fromkeys(stored["request_ids"])
     new = [one for one in draft.request_ids if one not in known]
     guard = {"_id": draft.id, "revision": stored["revision"]}
     touched = {
         "last_seen": max(stored["last_seen"], draft.seen_at),
         "fetch_count": stored["fetch_count"] + len(new),
-        "request_ids": (known + new)[-REMEMBERED_REQUESTS:],
+        "request_ids": [*known, *new][-REMEMBERED_REQUESTS:],
         "revision": stored["revision"] + 1,
     }
     if stored["content_hash"] == draft.content_hash:

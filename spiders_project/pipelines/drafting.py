@@ -51,13 +51,13 @@ def draft_item(item: Any, shape: Shape, spider: str, origin: Origin | None, know
     except (BSONError, OverflowError, UnicodeError) as error:
         raise Rejection("unencodable", str(error)) from None
     if len(raw) > MAX_BYTES:
-        raise Rejection("too-large", f"{len(raw)} bytes as BSON; MongoDB's limit is 16 MiB (16777216)", len(raw))
+        raise Rejection("too-large", f"{len(raw)} bytes as BSON; at most {MAX_BYTES} fit into MongoDB's 16 MiB", len(raw))
     return Draft(
         id=key,
         raw=raw,
         content_hash=own_hash if isinstance(own_hash, str) and own_hash else content_hash(fields, shape),
         spider=spider,
-        request_ids=[origin.delivery.uid if origin else f"{_PROCESS}-{next(_numbers)}"],
+        request_ids={origin.delivery.uid if origin else f"{_PROCESS}-{next(_numbers)}": None},
         seen_at=datetime.now(timezone.utc),
     )
 
@@ -90,7 +90,7 @@ def reject_draft(refusal: Refusal, shape: Shape) -> Reject:
         spider=draft.spider,
         code=refusal.code,
         reason=refusal.reason,
-        request_id=draft.request_ids[-1],
+        request_id=draft.request_id,
         rejected_at=draft.seen_at,
     )
 

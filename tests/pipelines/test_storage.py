@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from spiders_project.delivery import Origin
+from spiders_project.pipelines.documents import REMEMBERED_REQUESTS
 
 
 @dataclass
@@ -70,6 +71,24 @@ def test_a_second_request_counts_and_a_redelivery_does_not(put, mongo_db, settle
     assert book["fetch_count"] == 2
     assert book["first_seen"] == first["first_seen"]
     assert book["last_seen"] > first["last_seen"]
+
+
+def test_a_redelivery_does_not_count_after_hundreds_of_other_requests(put, mongo_db, settled):
+    others = 500  # a worker dies, and before its requests come back the others store the same item so often
+    put((Book("1", "Moby Dick"), settled.origin("late")))
+    put(*((Book("1", "Moby Dick"), settled.origin(f"other {n}")) for n in range(others)), batch_size=50)
+    put((Book("1", "Moby Dick"), settled.origin("late")))
+
+    assert mongo_db.books.find_one()["fetch_count"] == 1 + others
+
+
+def test_what_a_document_remembers_of_its_requests_is_bounded(put, mongo_db, settled):
+    requests = REMEMBERED_REQUESTS + 200
+    put(*((Book("1", "Moby Dick"), settled.origin(f"request {n}")) for n in range(requests)), buffer_items=requests)
+
+    (book,) = mongo_db.books.find()
+    assert book["fetch_count"] == requests
+    assert book["request_ids"] == [f"request {n}" for n in range(requests - REMEMBERED_REQUESTS, requests)]
 
 
 def test_an_unchanged_item_touches_only_when_it_was_seen(put, mongo_db, settled):

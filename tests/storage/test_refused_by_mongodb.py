@@ -9,7 +9,7 @@ import pytest
 from pymongo import MongoClient
 
 from deploy.local.mongo_server import MongoServer
-from spiders_project.pipelines.documents import MAX_BYTES
+from spiders_project.pipelines.documents import MAX_BYTES, REMEMBERED_REQUESTS
 from spiders_project.pipelines.options import StorageOptions
 from spiders_project.pipelines.reasons import Rejection
 from spiders_project.pipelines.storage import Storage
@@ -157,6 +157,10 @@ def test_a_document_over_16_mb_is_rejected_with_its_size(server, client):
 
 
 def test_the_largest_document_that_is_taken_fits_with_our_own_fields(server, client, store):
-    store([{"n": 1, "html": "x" * (MAX_BYTES - 40)}], history=True)
+    items = client["failing"]["items"]
+    store([{"n": 1, "html": "x" * (MAX_BYTES - 80)}], history=True)
+    items.update_one({}, {"$set": {"request_ids": [f"{n:048}" for n in range(REMEMBERED_REQUESTS)]}})
+    store([{"n": 1, "html": "y" * (MAX_BYTES - 80)}], history=True)
 
-    assert client["failing"]["items"].count_documents({}) == 1
+    assert items.find_one()["fetch_count"] == 2
+    assert items.find_one()["html"][0] == "y"
