@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import uuid
@@ -57,8 +58,9 @@ class Lingering(scrapy.Spider):
 
 @pytest.fixture(scope="session")
 def session_checkout(tmp_path_factory) -> Path:
-    """A copy of the checkout with the lingering spider in it; nobody changes it."""
+    """A copy of the checkout with two more spiders in it; nobody changes it."""
     copy = copy_checkout(tmp_path_factory.mktemp("doors") / "checkout")
+    shutil.copy(Path(__file__).with_name("shelves.py"), copy / "spiders_project/spiders")
     (copy / "spiders_project/spiders/lingering.py").write_text(LINGERING_SPIDER)
     return copy
 
