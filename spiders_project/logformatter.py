@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 import scrapy.logformatter
 
 if TYPE_CHECKING:
+    from scrapy import Request, Spider
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.logformatter import LogFormatterResult
+    from twisted.python.failure import Failure
     from typing_extensions import Self
 
 
@@ -26,10 +30,12 @@ class LogFormatter(scrapy.logformatter.LogFormatter):
         """Build it for the crawler's ``LOG_LEVEL``."""
         return cls(verbose=logging.Handler(crawler.settings["LOG_LEVEL"]).level <= logging.DEBUG)
 
-    def crawled(self, *args: Any, **kwargs: Any) -> scrapy.logformatter.LogFormatterResult | None:
-        """The line for a page, or None."""
-        return super().crawled(*args, **kwargs) if self._verbose else None
+    # Scrapy documents None for "no line", and its annotations forget it.
 
-    def scraped(self, *args: Any, **kwargs: Any) -> scrapy.logformatter.LogFormatterResult | None:
+    def crawled(self, request: Request, response: Response, spider: Spider) -> LogFormatterResult | None:  # type: ignore[override] # see above
+        """The line for a page, or None."""
+        return super().crawled(request, response, spider) if self._verbose else None
+
+    def scraped(self, item: Any, response: Response | Failure | None, spider: Spider) -> LogFormatterResult | None:  # type: ignore[override] # see above
         """The line for an item, or None."""
-        return super().scraped(*args, **kwargs) if self._verbose else None
+        return super().scraped(item, response, spider) if self._verbose else None

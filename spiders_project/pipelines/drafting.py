@@ -51,7 +51,9 @@ def draft_item(item: Any, shape: Shape, spider: str, origin: Origin | None, know
     except (BSONError, OverflowError, UnicodeError) as error:
         raise Rejection("unencodable", str(error)) from None
     if len(raw) > MAX_BYTES:
-        raise Rejection("too-large", f"{len(raw)} bytes as BSON; at most {MAX_BYTES} fit into MongoDB's 16 MiB", len(raw))
+        raise Rejection(
+            "too-large", f"{len(raw)} bytes as BSON; at most {MAX_BYTES} fit into MongoDB's 16 MiB", len(raw)
+        )
     return Draft(
         id=key,
         raw=raw,

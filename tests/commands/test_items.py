@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 
@@ -214,3 +215,54 @@ def test_a_reader_that_has_seen_enough_is_no_error(crawled, mongo_uri, mongo_db)
 
     assert len(done.stdout.splitlines()) == 1
     assert "Error" not in done.stderr
+
+
+#: Runs a command of Scrapy; its last line on stderr is the most memory that it had (KB). Not by getrusage,
+#: whose maximum a process inherits from the one that started it.
+MEASURED = """
+import re, sys
+from pathlib import Path
+from scrapy.cmdline import execute
+try:
+    execute()
+finally:
+    print(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1], file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("documents", "form"),
+    [
+        (20_000, "jsonl"),
+        pytest.param(500_000, "jsonl", marks=[pytest.mark.soak, pytest.mark.timeout(600)]),
+        pytest.param(500_000, "csv", marks=[pytest.mark.soak, pytest.mark.timeout(600)]),
+    ],
+)
+def test_export_streams_a_large_collection_in_bounded_memory(mongo_uri, mongo_db, documents, form):
+    def export():
+        command = [sys.executable, "-c", MEASURED, "items", "export", "catalogue", "--since", "1h", "--format", form]
+        environment = {**os.environ, "MONGO_URI": mongo_uri, "MONGO_DATABASE": mongo_db.name}
+        with subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            lines = sum(1 for _ in process.stdout)
+            said = process.stderr.read()
+        assert process.returncode == 0, said
+        return lines - (form == "csv"), int(said.splitlines()[-1]) / 1024, said
+
+    text, now = "x" * 2000, datetime.now(timezone.utc)
+    inserted = 0
+    peaks = []
+    for total in (100, documents):
+        while inserted < total:
+            step = min(10_000, total - inserted)
+            mongo_db.products.insert_many(
+                {"_id": f"{n:032}", "spider": "catalogue", "changed_at": now, "text": text}
+                for n in range(inserted, inserted + step)
+            )
+            inserted += step
+        lines, peak, said = export()
+        assert lines == total
+        assert f"products: {total:,} documents" in said
+        peaks.append(peak)
+    assert peaks[1] - peaks[0] < 20, "MB; all the documents have twice as much and more"

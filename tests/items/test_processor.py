@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from scrapy.exceptions import DropItem
+from scrapy.exceptions import DropItem, ScrapyDeprecationWarning
 from scrapy.utils.test import get_crawler
 
 from spiders_project.delivery import current_origin, origins_of
@@ -62,3 +62,46 @@ def test_a_dropped_item_leaves_no_origin_behind(crawler):
 
     run(crawler, item)
     assert len(origins_of(crawler)) == 0
+
+
+def through(crawler, *pipelines):
+    processor = DeliveringItemProcessor(*pipelines, crawler=crawler)
+    return asyncio.run(processor.process_item_async({"n": 1}))
+
+
+class Adds:
+    """A pipeline whose method is not a coroutine; gives on another item than it got."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def process_item(self, item):
+        return {**item, self.name: current_origin.get()}
+
+
+def test_pipelines_run_in_order_whether_or_not_they_are_coroutines(crawler):
+    seen = Pipeline()
+
+    assert through(crawler, Adds("first"), seen, Adds("second")) == {"n": 1, "first": None, "second": None}
+    assert seen.seen == [({"n": 1, "first": None}, None)]
+
+
+def test_a_pipeline_that_wants_the_spider_gets_it(crawler):
+    class Legacy:
+        def process_item(self, item, spider):
+            return {**item, "spider": spider}
+
+    crawler.spider = object()
+    with pytest.warns(ScrapyDeprecationWarning, match="requires a spider argument"):
+        found = through(crawler, Legacy())
+    assert found["spider"] is crawler.spider
+
+
+def test_what_a_pipeline_returns_is_awaited_as_scrapy_does_it(crawler):
+    class Future:
+        def process_item(self, item):
+            future = asyncio.get_running_loop().create_future()
+            future.set_result({**item, "late": True})
+            return future
+
+    assert through(crawler, Future()) == {"n": 1, "late": True}

@@ -6,6 +6,11 @@ import asyncio
 from dataclasses import dataclass
 from typing import ClassVar
 
+import attrs
+import pytest
+import scrapy
+from pydantic import BaseModel
+
 from spiders_project.delivery import Origin
 from spiders_project.pipelines.documents import REMEMBERED_REQUESTS
 
@@ -30,6 +35,61 @@ def test_an_item_becomes_a_document_under_its_key(put, mongo_db, settled):
     assert book["first_seen"] == book["last_seen"]
     assert book["first_seen"].tzinfo is not None
     assert book["fetch_count"] == 1
+
+
+@attrs.define
+class Attrs:
+    isbn: str
+
+
+class Model(BaseModel):
+    isbn: str
+
+
+class Classic(scrapy.Item):
+    isbn = scrapy.Field()
+
+
+@pytest.mark.parametrize("kind", [dict, Classic, Book, Attrs, Model])
+def test_every_kind_of_item_is_stored(put, mongo_db, settled, kind):
+    fields = {"isbn": "1", "title": "Moby Dick"} if kind is Book else {"isbn": "1"}
+    put((kind(**fields), settled.origin()), item_keys=dict.fromkeys(("dict", "Classic", "Attrs"), ("isbn",)))
+
+    (name,) = mongo_db.list_collection_names()
+    assert mongo_db[name].find_one()["isbn"] == "1"
+
+
+def test_a_key_of_several_fields_tells_items_apart_by_all_of_them(put, mongo_db, settled):
+    books = [("A", 1), ("A", 2), ("B", 1), ("A", 1)]
+    put(
+        *(({"series": series, "volume": n}, settled.origin(f"{i}")) for i, (series, n) in enumerate(books)),
+        item_keys={"dict": ("series", "volume")},
+    )
+
+    counts = {(one["series"], one["volume"]): one["fetch_count"] for one in mongo_db["items"].find()}
+    assert counts == {("A", 1): 2, ("A", 2): 1, ("B", 1): 1}
+
+
+def test_a_hundred_items_of_one_page_wait_for_one_bulk_and_not_for_a_hundred(opened, mongo_db, settled, stats):
+    async def run():
+        async with opened(flush_seconds=30) as storage:
+            delivery = settled.delivery()
+            for ordinal in range(100):
+                await storage.put({"n": ordinal}, Origin(delivery, ordinal))
+            assert stats["mongo/batches"] == 0
+
+    asyncio.run(run())
+    assert stats["mongo/batches"] == 1
+    assert mongo_db["items"].count_documents({}) == 100
+
+
+@pytest.mark.parametrize(("given", "expected"), [({}, "majority"), ({"write_concern": 2}, 2)])
+def test_writes_ask_for_the_write_concern_and_the_journal(opened, given, expected):
+    async def run():
+        async with opened(**given) as storage:
+            assert storage.collection("books").write_concern.document == {"w": expected, "j": True}
+
+    asyncio.run(run())
 
 
 def test_the_ack_waits_for_the_acknowledged_write(opened, mongo_db, settled):

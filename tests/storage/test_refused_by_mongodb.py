@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import dataclass
 
 import pytest
 from pymongo import MongoClient
@@ -16,6 +17,11 @@ from spiders_project.pipelines.storage import Storage
 from tests.pipelines.deliveries import Settled
 
 ITEMS = 10
+
+
+@dataclass
+class Thing:
+    n: int
 
 
 @pytest.fixture(scope="module")
@@ -164,3 +170,22 @@ def test_the_largest_document_that_is_taken_fits_with_our_own_fields(server, cli
 
     assert items.find_one()["fetch_count"] == 2
     assert items.find_one()["html"][0] == "y"
+
+
+def test_a_collection_whose_writes_are_slow_holds_up_no_other(server, fail):
+    fail(1, failCommands=["insert"], namespace="failing.items", blockConnection=True, blockTimeMS=1500)
+    settled = Settled()
+
+    async def run():
+        storage = Storage(
+            StorageOptions(uri=server.url, database="failing", flush_seconds=0.05), "x", lambda name, n: None
+        )
+        await storage.open()
+        for name, item in (("slow", {"n": 1}), ("quick", Thing(1))):
+            origin = settled.origin(name)
+            await storage.put(item, origin)
+            origin.delivery.release()
+        await storage.close()
+
+    asyncio.run(run())
+    assert settled.ids == ["quick", "slow"]
