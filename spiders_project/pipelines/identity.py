@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from typing import TYPE_CHECKING, Any
 
+import bson
+
 from spiders_project.errors import RejectedItem
+from spiders_project.pipelines.encoder import CODEC
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,7 +53,15 @@ def item_id(fields: Mapping[str, Any], shape: Shape, origin: Origin | None) -> s
 
 
 def content_hash(fields: Mapping[str, Any], shape: Shape) -> str:
-    """The hash of the fields that matter: all but the class's ``volatile_fields``."""
-    if shape.volatile_fields:
-        fields = {name: value for name, value in fields.items() if name not in shape.volatile_fields}
-    return digest(fields)
+    """The hash of the fields that matter: all but the class's ``volatile_fields``; their order does not count."""
+    # Of BSON, where texts need no escaping: a page's text is most of what there is to hash.
+    matter = {name: _ordered(fields[name]) for name in sorted(fields) if name not in shape.volatile_fields}
+    return sha256(bson.encode(matter, codec_options=CODEC)).hexdigest()[: 2 * _ID_BYTES]
+
+
+def _ordered(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _ordered(value[name]) for name in sorted(value)}
+    if isinstance(value, list):
+        return [_ordered(one) if isinstance(one, dict | list) else one for one in value]
+    return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import ClassVar
 
 import attrs
@@ -159,6 +160,25 @@ def test_an_unchanged_item_touches_only_when_it_was_seen(put, mongo_db, settled)
     second = mongo_db.books.find_one()
     changed = {name for name in second if second[name] != first[name]}
     assert changed == {"last_seen", "fetch_count", "request_ids", "revision"}
+
+
+def test_another_order_of_fields_is_no_change(put, mongo_db, settled):
+    keys = {"item_keys": {"dict": ("isbn",)}}
+    put(({"isbn": "1", "by": [{"name": "a", "born": 1819}]}, settled.origin("a")), **keys)
+    put(({"by": [{"born": 1819, "name": "a"}], "isbn": "1"}, settled.origin("b")), **keys)
+
+    (book,) = mongo_db["items"].find()
+    assert book["changed_at"] == book["first_seen"] < book["last_seen"]
+
+
+@pytest.mark.parametrize("value", [1.0, "1", "01", None, [1], {"a": 1}, Decimal(1), True])
+def test_another_value_is_a_change(put, mongo_db, settled, value):
+    keys = {"item_keys": {"dict": ("isbn",)}}
+    put(({"isbn": "1", "value": 1}, settled.origin("a")), **keys)
+    put(({"isbn": "1", "value": value}, settled.origin("b")), **keys)
+
+    (book,) = mongo_db["items"].find()
+    assert book["changed_at"] > book["first_seen"]
 
 
 def test_a_changed_item_replaces_its_fields(put, mongo_db, settled):
