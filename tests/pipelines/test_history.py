@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import ClassVar
 
 import bson
@@ -73,6 +74,25 @@ def test_a_record_whose_change_was_never_made_is_taken_back(put, mongo_db, settl
     put(({"isbn": "1", "price": 4}, settled.origin("b")), **KEYS)
 
     assert mongo_db.items_history.count_documents({}) == 0
+
+
+def test_the_questions_of_the_docs_have_answers(put, mongo_db, settled):
+    def crawl(crawl, *books):
+        begun = datetime.now(timezone.utc)
+        put(*((Book(isbn, price), settled.origin(f"{crawl} {isbn}")) for isbn, price in books), history=True)
+        return begun
+
+    crawl("first", ("stays", 1), ("changes", 1), ("vanishes", 1))
+    since = crawl("second", ("stays", 1), ("changes", 2), ("new", 1))
+
+    def found(query):
+        return {book["isbn"] for book in mongo_db.books.find({"spider": "books"} | query)}
+
+    assert found({"first_seen": {"$gte": since}}) == {"new"}
+    assert found({"changed_at": {"$gte": since}, "first_seen": {"$lt": since}}) == {"changes"}
+    assert found({"last_seen": {"$lt": since}}) == {"vanishes"}
+    (change,) = mongo_db.books_history.find({"fields.price": {"$exists": True}, "changed_at": {"$gte": since}})
+    assert change["item_id"] == mongo_db.books.find_one({"isbn": "changes"})["_id"]
 
 
 def test_a_change_too_large_to_be_kept_is_recorded_without_its_values(put, mongo_db, settled):

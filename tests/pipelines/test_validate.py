@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import ClassVar
 
 import pytest
 from pydantic import BaseModel
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 from scrapy.exceptions import DropItem
 
 from spiders_project.delivery import current_origin
@@ -31,6 +33,27 @@ def test_a_pydantic_item_gets_the_types_that_its_class_declares():
     item = Validator({}, "shop")(Offer.model_construct(sku="a", price="1.20"))
 
     assert item == Offer(sku="a", price=Decimal("1.20"))
+
+
+@pydantic_dataclass
+class Checked:
+    price: int
+
+
+@dataclass
+class Unchecked:
+    price: int
+
+
+def test_annotations_are_checked_where_pydantic_made_the_class_and_only_there():
+    checked, unchecked = Checked(1), Unchecked("cheap")
+    checked.price = "cheap"
+
+    with pytest.raises(Rejection, match="price: Input should be a valid integer"):
+        Validator({}, "shop")(checked)
+    assert Validator({}, "shop")(unchecked) is unchecked
+    with pytest.raises(Rejection, match="price: 'cheap' is not of type 'number'"):
+        Validator({"Unchecked": PRICED}, "shop")(unchecked)
 
 
 @pytest.mark.parametrize(
