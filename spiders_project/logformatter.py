@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class LogFormatter(scrapy.logformatter.LogFormatter):
     """Scrapy's (``LOG_FORMATTER``), without the lines for each page and item where ``LOG_LEVEL`` hides them.
 
-    Scrapy makes every line and lets its handler drop it: a fifth of a worker's time at a hundred items a page.
+    Scrapy makes every line and lets its handler drop it: a sixth of a worker's time at a hundred items a page.
     """
 
     def __init__(self, *, verbose: bool = True) -> None:
