@@ -49,14 +49,20 @@ def item_id(fields: Mapping[str, Any], shape: Shape, origin: Origin | None) -> s
         return digest([shape.name, key])
     if origin is not None:
         return digest([shape.name, origin.delivery.fingerprint.hex(), origin.ordinal])
-    return digest([shape.name, content_hash(fields, shape)])
+    return digest([shape.name, digest(_what_matters(fields, shape))])
 
 
 def content_hash(fields: Mapping[str, Any], shape: Shape) -> str:
     """The hash of the fields that matter: all but the class's ``volatile_fields``; their order does not count."""
     # Of BSON, where texts need no escaping: a page's text is most of what there is to hash.
-    matter = {name: _ordered(fields[name]) for name in sorted(fields) if name not in shape.volatile_fields}
-    return sha256(bson.encode(matter, codec_options=CODEC)).hexdigest()[: 2 * _ID_BYTES]
+    ordered = _ordered(_what_matters(fields, shape))
+    return sha256(bson.encode(ordered, codec_options=CODEC)).hexdigest()[: 2 * _ID_BYTES]
+
+
+def _what_matters(fields: Mapping[str, Any], shape: Shape) -> Mapping[str, Any]:
+    if not shape.volatile_fields:
+        return fields
+    return {name: value for name, value in fields.items() if name not in shape.volatile_fields}
 
 
 def _ordered(value: Any) -> Any:

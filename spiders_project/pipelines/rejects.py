@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 EXCERPT = 200
 #: Bytes of an item that is kept whole in ``_rejected``; the rest of MongoDB's 16 MiB is for the reason.
 KEEP_BYTES = 15 * 1024 * 1024
+#: What encoding raises, ours and the driver's: a pattern with NUL passes the first and not the second.
+UNENCODABLE = (EncodeError, bson.errors.BSONError, OverflowError, UnicodeError)
 
 
 class Reject(Entry):
@@ -45,7 +47,7 @@ def keepable(item: Any) -> tuple[Any, bool]:
         encoded = encode(item)
         if len(bson.encode({"item": encoded}, codec_options=CODEC)) <= KEEP_BYTES:
             return encoded, True
-    except (EncodeError, bson.errors.BSONError, OverflowError, UnicodeError):
+    except UNENCODABLE:
         pass
     return _excerpt(item, 0), False
 
@@ -61,7 +63,8 @@ def _excerpt(value: Any, depth: int) -> Any:
             return [_excerpt(one, depth + 1) for one in value[:EXCERPT]]
     try:
         encoded = encode(value)
-    except EncodeError:
+        bson.encode({"": encoded}, codec_options=CODEC)
+    except UNENCODABLE:
         encoded = None
     if encoded is not None and not isinstance(encoded, str | bytes | list | dict):
         return encoded

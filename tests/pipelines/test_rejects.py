@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
@@ -19,6 +20,22 @@ def test_a_redelivered_item_is_rejected_once(opened, mongo_db, settled):
 
     asyncio.run(run())
     assert mongo_db.items_rejected.count_documents({}) == 1
+
+
+@pytest.mark.parametrize("from_a_request", [True, False])
+def test_what_only_the_driver_cannot_encode_is_rejected_too(opened, mongo_db, settled, from_a_request):
+    item = {"pattern": re.compile("a\0")}  # in BSON a pattern ends at NUL
+    origin = settled.origin("a") if from_a_request else None
+
+    async def run():
+        async with opened() as storage:
+            with pytest.raises(Rejection) as raised:
+                await storage.put(item, origin)
+            await storage.reject(item, origin, raised.value)
+        return raised.value
+
+    assert asyncio.run(run()).code == "unencodable"
+    assert mongo_db.items_rejected.find_one()["item"] == {"pattern": repr(item["pattern"])}
 
 
 def test_workers_that_reject_the_same_item_at_once_keep_it_once(opened, mongo_db, settled):
