@@ -25,7 +25,7 @@ from scrapy.utils.request import RequestFingerprinter
 from scrapy_redis import scheduler as scrapy_redis_scheduler
 
 from spiders_project import statnames as stat
-from spiders_project.config import Options, start_urls_key, start_urls_kind
+from spiders_project.config import Options
 from spiders_project.delivery import parents_of
 from spiders_project.errors import CodecError, FrontierError, FrontierUnavailable
 from spiders_project.frontier.connection import async_client, blocking_client
@@ -39,6 +39,7 @@ from spiders_project.frontier.seed_reader import SeedReader
 from spiders_project.frontier.terms import limits_of, terms_of
 from spiders_project.frontier.tracker import Tracker
 from spiders_project.keys import Keys
+from spiders_project.redis_settings import start_urls_key, start_urls_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
