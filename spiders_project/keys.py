@@ -91,6 +91,11 @@ class Keys:
         return f"{self.namespace}:deliveries"
 
     @property
+    def refused(self) -> str:
+        """Hash id → msgpack of the versions that could not read the request."""
+        return f"{self.namespace}:refused"
+
+    @property
     def workers(self) -> str:
         """Sorted set worker → time of its last heartbeat in ms, by Redis's clock."""
         return f"{self.namespace}:workers"
@@ -132,7 +137,7 @@ class Keys:
 
     @property
     def seen(self) -> str:
-        """Hash of the seen set's shape: level, split, count; with expiry also generation, since, and old_*."""
+        """Hash of the seen set's shape: level, split, count; with expiry also generation, since, old_*, drop_*."""
         return f"{self.namespace}:seen"
 
     @property
@@ -140,17 +145,8 @@ class Keys:
         """Every key of the crawl that has one name."""
         return (
             *(self.start_urls, self.rejected, self.requests, self.ready, self.waiting, self.delays, self.active),
-            *(
-                self.delayed,
-                self.places,
-                self.hungry,
-                self.deliveries,
-                self.workers,
-                self.reports,
-                self.replies,
-                self.local,
-            ),
-            *(self.state, self.run, self.ended_runs, self.dead, self.seen),
+            *(self.delayed, self.places, self.hungry, self.deliveries, self.refused, self.workers, self.reports),
+            *(self.replies, self.local, self.state, self.run, self.ended_runs, self.dead, self.seen),
         )
 
     @property

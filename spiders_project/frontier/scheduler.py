@@ -304,8 +304,22 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             {"request": request, "error": error},
             extra={"spider": self.spider},
         )
-        self._local.append(self.tracker.keep_local(request, parent))
+        self._wait_locally(self.tracker.keep_local(request, parent))
         return True
+
+    def _wait_locally(self, request: Request) -> None:
+        """Hand a request of this worker's own to the engine when its time has come: a retry backs off here, too."""
+        wait = self.codec.wait_of(request)
+        if not wait:
+            self._local.append(request)
+            return
+        self.stats.inc_value(stat.DELAYED)
+
+        def due() -> None:
+            self._local.append(request)
+            self._wake_engine()
+
+        asyncio.get_running_loop().call_later(wait, due)
 
     def pause(self, host: str, seconds: float) -> None:
         """Let nobody in the cluster visit ``host`` for ``seconds``."""
@@ -378,8 +392,6 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             self.stats.inc_value(stat.CLAIMED, len(answer.claims))
         for host, ms in answer.paused.items():
             self.gate.pause(host, ms / 1000)
-        if answer.discarded:
-            self.stats.inc_value(stat.DISCARDED, answer.discarded)
         if self._ended_at_start is None or answer.open or answer.seeds:
             # An end that came before is not the end of what is open now.
             self._ended_at_start, self._finished = answer.ended, False
