@@ -35,6 +35,7 @@ CALLS: dict[str, list[Any]] = {
                 ["g", "0000000004"],
                 ["r", "0000000005", "{}", "1"],
                 ["w", "b", 9],
+                ["s", "b", 9, True],
             ],
             3,
             {"a": 1},
@@ -44,7 +45,7 @@ CALLS: dict[str, list[Any]] = {
     ],
     "start": [[PUT, DELAYED]],
     "seeds": [[["one", [PUT], False, 0], ["two", [], "{}", 5]]],
-    "book": [[["a", 0, ""], ["b", 5, "!name"]]],
+    "book": [[["a", 0, "", 0, 0], ["b", 5, "!name", 9, 9]]],
     "retry": [[["0000000006", "payload", "b", 3]]],
     "reseed": [[["{}", "entry"]]],
     "import": [
@@ -185,7 +186,7 @@ def test_what_cannot_be_unpacked_is_refused(busy: RedisWorld):
 
 OWN_KEYS = (
     *("requests", "ready", "waiting", "active", "state", "run", "deliveries", "dead", "local", "workers", "seen"),
-    *("delayed", "delayed:places", "leases:w", "refused", "replies", "reports", "hungry", "ended_runs"),
+    *("delayed", "delayed:places", "leases:w", "refused", "replies", "reports", "hungry", "ended_runs", "delays"),
     *("start_urls:rejected", "host:b", "seen:0"),
 )
 
