@@ -43,7 +43,7 @@ class ProjectAddon:
         Raises:
             ConfigError: A setting is wrong.
         """
-        contact = check(settings).contact
+        contact = check(settings, spider=self._crawler.spidercls.name).contact
         if contact:
             name_contact(settings, contact)
         else:

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import os
 from difflib import get_close_matches
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from spiders_project.config import PREFIXES, Options, check_stock, sentinel_addresses
+from spiders_project.components import has_enabled, is_a, loaded
+from spiders_project.config import PREFIXES, Options
 from spiders_project.errors import ConfigError
+from spiders_project.keys import Keys
+from spiders_project.redis_settings import sentinel_addresses
+from spiders_project.refusals import COMPONENTS, DERIVED, NOT_ON_THE_FRONTIER, ONLY_ON_THE_FRONTIER
+from spiders_project.stock import check_stock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 FRONTIER_SCHEDULER = "spiders_project.frontier.scheduler.Scheduler"
-ASYNCIO_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
-
-#: Queue classes whose order ours has; the others of scrapy-redis have a setting of ours instead.
-_PRIORITY_QUEUES = {"scrapy_redis.queue.PriorityQueue", "scrapy_redis.queue.SpiderPriorityQueue"}
 #: Other programs read variables with these prefixes, so only a near miss of a name of ours is a typo there.
 _SHARED_IN_ENVIRONMENT = ("MONGO_",)
 
 
-def check(settings: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> Options:
+def check(settings: Mapping[str, Any], environ: Mapping[str, str] | None = None, spider: str | None = None) -> Options:
     """Check every setting and return this project's options.
 
     Args:
         settings: All settings as merged from settings.py, the spider, the command line and the environment.
         environ: The environment; None for this process's.
+        spider: The name of the spider that is to run, where it is known.
 
     Raises:
         ConfigError: Names the first setting that is wrong, and says what to do.
@@ -37,19 +38,29 @@ def check(settings: Mapping[str, Any], environ: Mapping[str, str] | None = None)
     _refuse_unknown(settings)
     _refuse_unknown_variables(os.environ if environ is None else environ)
     options = Options.from_settings(settings)
-    _refuse_missing_hook(options.frontier_run_ended_hook)
+    if options.frontier_run_ended_hook:
+        loaded("FRONTIER_RUN_ENDED_HOOK", options.frontier_run_ended_hook)
     check_stock(settings)
     sentinel_addresses(settings)
     if uses_frontier(settings):
-        _refuse_what_cannot_work(settings)
+        _refuse_values(settings, NOT_ON_THE_FRONTIER)
+        _refuse_other_classes(settings)
+        _refuse_missing_components(settings)
+        if spider is not None:
+            Keys(options.frontier_namespace or spider)
+    else:
+        _refuse_values(settings, ONLY_ON_THE_FRONTIER)
     return options
 
 
 def uses_frontier(settings: Mapping[str, Any]) -> bool:
-    """Whether the crawl runs on the shared frontier, and not on a scheduler of Scrapy's."""
+    """Whether the crawl runs on the shared frontier, and not on another scheduler.
+
+    Raises:
+        ConfigError: SCHEDULER cannot be imported.
+    """
     scheduler = settings.get("SCHEDULER")
-    path = scheduler if isinstance(scheduler, str) else getattr(scheduler, "__module__", "")
-    return str(path).startswith("spiders_project.")
+    return bool(scheduler) and is_a("SCHEDULER", scheduler, FRONTIER_SCHEDULER)
 
 
 def _refuse_unknown(names: Iterable[str]) -> None:
@@ -71,85 +82,28 @@ def _refuse_unknown_variables(environ: Mapping[str, str]) -> None:
     )
 
 
-def _refuse_missing_hook(path: str) -> None:
-    module, _, name = path.rpartition(".")
-    try:
-        if path:
-            getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"FRONTIER_RUN_ENDED_HOOK is {path!r}, which cannot be imported: {error}") from None
-
-
-def _refuse_what_cannot_work(settings: Mapping[str, Any]) -> None:
-    for name, (is_wrong, instead) in _REFUSED.items():
+def _refuse_values(settings: Mapping[str, Any], refusals: Mapping[str, tuple[Any, str]]) -> None:
+    for name, (is_wrong, instead) in refusals.items():
         value = settings.get(name)
-        if value is not None and is_wrong(value):
+        if value is not None and _is_chosen(settings, name) and is_wrong(value):
             raise ConfigError(f"{name}={value!r} is refused: {instead}")
 
 
-def _is(wanted: bool) -> Any:
-    names = {"True", "true", "1"} if wanted else {"False", "false", "0"}
-    return lambda value: str(value) in names
+def _is_chosen(settings: Any, name: str) -> bool:
+    """Whether somebody set it: Scrapy's own defaults have priority 0."""
+    priority_of = getattr(settings, "getpriority", lambda _: 1)
+    return priority_of(name) != 0
 
 
-def _is_set(value: object) -> bool:
-    return value != ""
+def _refuse_other_classes(settings: Mapping[str, Any]) -> None:
+    for name, (path, why) in DERIVED.items():
+        value = settings.get(name)
+        if value is not None and _is_chosen(settings, name) and not is_a(name, value, path):
+            raise ConfigError(f"{name}={value!r} is refused: {why}; leave it out, or subclass {path}")
 
 
-def _is_not_zero(value: Any) -> bool:
-    try:
-        return float(value) != 0
-    except (TypeError, ValueError):
-        return True
-
-
-_REFUSED: dict[str, tuple[Any, str]] = {
-    "DOWNLOADER": (
-        lambda value: str(value).startswith("scrapy."),
-        ("hosts' limits would hold for one process only; leave it out, or subclass "
-        "spiders_project.downloader.gated.GatedDownloader"),
-    ),
-    "ITEM_PROCESSOR": (
-        lambda value: str(value).startswith("scrapy."),
-        ("requests would be acked before their items are stored; leave it out, or subclass "
-        "spiders_project.items.processor.DeliveringItemProcessor"),
-    ),
-    "SCHEDULER_PERSIST": (
-        _is(False),
-        "a worker that closes deletes nothing that others need; to empty a crawl use `scrapy frontier purge`",
-    ),
-    "SCHEDULER_FLUSH_ON_START": (
-        _is(True),
-        "a worker that starts deletes nothing that others need; to empty a crawl use `scrapy frontier purge`",
-    ),
-    "SCHEDULER_SERIALIZER": (
-        _is_set,
-        "requests are packed with msgpack and nothing is unpickled; leave it out",
-    ),
-    "SCHEDULER_QUEUE_CLASS": (
-        lambda value: value not in _PRIORITY_QUEUES and not str(value).startswith("spiders_project."),
-        "each host has a queue, by priority; for the order among equals set FRONTIER_ORDER",
-    ),
-    "SCHEDULER_QUEUE_KEY": (_is_set, "the keys of a crawl share a prefix; set FRONTIER_NAMESPACE"),
-    "SCHEDULER_DUPEFILTER_KEY": (_is_set, "the keys of a crawl share a prefix; set FRONTIER_NAMESPACE"),
-    "SCHEDULER_IDLE_BEFORE_CLOSE": (
-        _is_not_zero,
-        "it would block the worker; set MAX_IDLE_TIME_BEFORE_CLOSE (s)",
-    ),
-    "DUPEFILTER_CLASS": (
-        lambda value: str(value).startswith(("scrapy.", "scrapy_redis.")),
-        "only the frontier's own knows the seen set; leave it out, or set SCHEDULER too for a crawl in memory",
-    ),
-    "STATS_CLASS": (
-        lambda value: str(value).startswith("scrapy_redis."),
-        "it makes a blocking call for each count; leave it out, counts reach Redis with the heartbeat",
-    ),
-    "TWISTED_REACTOR": (
-        lambda value: value != ASYNCIO_REACTOR,
-        f"Redis and MongoDB are driven by asyncio; use {ASYNCIO_REACTOR}",
-    ),
-    "JOBDIR": (
-        _is_set,
-        "requests live in Redis, not in a directory, and a crawl resumes by itself; leave it out",
-    ),
-}  # fmt: skip
+def _refuse_missing_components(settings: Mapping[str, Any]) -> None:
+    for name, (path, order, why) in COMPONENTS.items():
+        components = settings.get(name)
+        if components is not None and _is_chosen(settings, name) and not has_enabled(name, components, path):
+            raise ConfigError(f"{name} lacks {path}: {why}; add {{{path!r}: {order}}} to it")

@@ -6,7 +6,14 @@ Redis Cluster when the namespace is a hash tag (``{site}``).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+from spiders_project.errors import ConfigError
+
+#: What a namespace may look like; braces mark the hash tag of Redis Cluster, of which a key has one.
+NAMESPACE = r"[A-Za-z0-9_.-]{0,100}(\{[A-Za-z0-9_.-]{1,100}\}[A-Za-z0-9_.-]{0,100})?"
+NAMESPACE_EXPECTED = "letters, digits and any of _.-, and at most one part of it in braces, as {site}"
 
 
 @dataclass(frozen=True)
@@ -15,6 +22,18 @@ class Keys:
 
     namespace: str
     start_urls_key: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a namespace by which one crawl's keys could be taken for another's.
+
+        Raises:
+            ConfigError: It is empty, or has other characters.
+        """
+        if not self.namespace or not re.fullmatch(NAMESPACE, self.namespace):
+            raise ConfigError(
+                f"{self.namespace!r} cannot be the namespace of a crawl: it should be {NAMESPACE_EXPECTED}. "
+                "Rename the spider, or set FRONTIER_NAMESPACE"
+            )
 
     @property
     def start_urls(self) -> str:
@@ -72,6 +91,11 @@ class Keys:
         return f"{self.namespace}:deliveries"
 
     @property
+    def refused(self) -> str:
+        """Hash id → msgpack of the versions that could not read the request."""
+        return f"{self.namespace}:refused"
+
+    @property
     def workers(self) -> str:
         """Sorted set worker → time of its last heartbeat in ms, by Redis's clock."""
         return f"{self.namespace}:workers"
@@ -113,7 +137,7 @@ class Keys:
 
     @property
     def seen(self) -> str:
-        """Hash of the seen set's shape: level, split, count; with expiry also generation, since, and old_*."""
+        """Hash of the seen set's shape: level, split, count; with expiry also generation, since, old_*, drop_*."""
         return f"{self.namespace}:seen"
 
     @property
@@ -121,17 +145,8 @@ class Keys:
         """Every key of the crawl that has one name."""
         return (
             *(self.start_urls, self.rejected, self.requests, self.ready, self.waiting, self.delays, self.active),
-            *(
-                self.delayed,
-                self.places,
-                self.hungry,
-                self.deliveries,
-                self.workers,
-                self.reports,
-                self.replies,
-                self.local,
-            ),
-            *(self.state, self.run, self.ended_runs, self.dead, self.seen),
+            *(self.delayed, self.places, self.hungry, self.deliveries, self.refused, self.workers, self.reports),
+            *(self.replies, self.local, self.state, self.run, self.ended_runs, self.dead, self.seen),
         )
 
     @property

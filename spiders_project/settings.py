@@ -7,7 +7,7 @@ This project's own options have their defaults in config.py.
 
 import os
 
-from spiders_project import __version__, config
+from spiders_project import __version__, config, settingtypes
 from spiders_project.environment import from_environment
 
 # --- Where things are ---------------------------------------------------------------------------------------
@@ -23,7 +23,7 @@ ADDONS = {"spiders_project.addon.ProjectAddon": 0}  # checks all settings below 
 SCHEDULER = "spiders_project.frontier.scheduler.Scheduler"
 DUPEFILTER_CLASS = "spiders_project.frontier.dupefilter.DupeFilter"
 SCHEDULER_PERSIST = True  # a worker that closes deletes nothing; False is refused
-REDIS_URL = config.DEFAULT_REDIS_URL  # gives way to REDIS_HOST, REDIS_PORT, REDIS_DB
+REDIS_URL = settingtypes.DEFAULT_REDIS_URL  # gives way to REDIS_HOST, REDIS_PORT, REDIS_DB
 REDIS_HOST = None
 REDIS_PORT = None
 REDIS_DB = None

@@ -7,8 +7,13 @@ from pydantic import ValidationError
 from scrapy.settings import Settings
 
 from spiders_project.checks import check, uses_frontier
-from spiders_project.config import DEFAULT_REDIS_URL, Options, redis_parameters, start_urls_key, start_urls_kind
+from spiders_project.config import Options
 from spiders_project.errors import ConfigError
+from spiders_project.frontier.dupefilter import DupeFilter
+from spiders_project.frontier.origins import OriginMiddleware
+from spiders_project.frontier.scheduler import Scheduler
+from spiders_project.redis_settings import redis_parameters, start_urls_key, start_urls_kind
+from spiders_project.settingtypes import DEFAULT_REDIS_URL
 
 FRONTIER = {"SCHEDULER": "spiders_project.frontier.scheduler.Scheduler"}
 
@@ -139,6 +144,14 @@ def test_variables_of_other_programs_are_none_of_our_business(name):
         ("STATS_CLASS", "scrapy_redis.stats.RedisStatsCollector", "leave it out"),
         ("TWISTED_REACTOR", "twisted.internet.selectreactor.SelectReactor", "AsyncioSelectorReactor"),
         ("JOBDIR", "jobs/1", "leave it out"),
+        ("SCHEDULER_DISK_QUEUE", "scrapy.squeues.PickleFifoDiskQueue", "set FRONTIER_ORDER"),
+        ("SCHEDULER_MEMORY_QUEUE", "scrapy.squeues.FifoMemoryQueue", "set FRONTIER_ORDER"),
+        ("SCHEDULER_PRIORITY_QUEUE", "scrapy.pqueues.ScrapyPriorityQueue", "set FRONTIER_ORDER"),
+        ("SCHEDULER_START_DISK_QUEUE", "a.B", "set FRONTIER_ORDER"),
+        ("SCHEDULER_START_MEMORY_QUEUE", "a.B", "set FRONTIER_ORDER"),
+        ("SCHEDULER_DUPEFILTER_CLASS", "scrapy_redis.dupefilter.RFPDupeFilter", "DUPEFILTER_CLASS"),
+        ("CONCURRENT_REQUESTS_PER_IP", "2", "set CONCURRENT_REQUESTS_PER_DOMAIN"),
+        ("DUPEFILTER_CLASS", "collections.OrderedDict", "subclass spiders_project.frontier.dupefilter.DupeFilter"),
     ],
 )
 def test_what_cannot_work_on_the_frontier_is_refused_with_what_does(name, value, instead):
@@ -165,12 +178,90 @@ def test_what_means_the_same_on_the_frontier_is_accepted(name, value):
     check(FRONTIER | {name: value}, {})
 
 
-def test_a_scheduler_class_is_known_as_well_as_its_path():
-    class Ours:
-        __module__ = "spiders_project.frontier.scheduler"
+class OwnScheduler(Scheduler):
+    """As a user writes one."""
 
-    assert uses_frontier({"SCHEDULER": Ours})
-    assert not uses_frontier(Settings())
+
+class OwnDupeFilter(DupeFilter):
+    """As a user writes one."""
+
+
+class OwnOrigins(OriginMiddleware):
+    """As a user writes one."""
+
+
+@pytest.mark.parametrize("scheduler", [Scheduler, OwnScheduler, f"{__name__}.OwnScheduler", FRONTIER["SCHEDULER"]])
+def test_a_scheduler_of_ours_is_known_by_its_class(scheduler):
+    assert uses_frontier({"SCHEDULER": scheduler})
+    assert "is refused" in refusal(SCHEDULER=scheduler, JOBDIR="jobs/1")
+
+
+@pytest.mark.parametrize("scheduler", [None, "scrapy.core.scheduler.Scheduler", "collections.OrderedDict"])
+def test_other_schedulers_are_not_ours(scheduler):
+    assert not uses_frontier({"SCHEDULER": scheduler})
+
+
+@pytest.mark.parametrize("name", ["SCHEDULER", "DUPEFILTER_CLASS", "DOWNLOADER", "ITEM_PROCESSOR"])
+@pytest.mark.parametrize(
+    ("path", "why"), [("nope.Foo", "No module named 'nope'"), ("json.Foo", "has no attribute 'Foo'"), ("Foo", "Empty")]
+)
+def test_a_class_that_cannot_be_imported_is_refused_by_name(name, path, why):
+    text = refusal(**{**FRONTIER, name: path})
+    assert text.startswith(f"{name} is {path!r}, which cannot be imported: ")
+    assert why in text
+
+
+def test_subclasses_of_ours_are_taken():
+    check(
+        FRONTIER
+        | {
+            "DUPEFILTER_CLASS": f"{__name__}.OwnDupeFilter",
+            "SPIDER_MIDDLEWARES": {OwnOrigins: 50, "nope.Disabled": None},
+        },
+        {},
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "ours", "order"),
+    [
+        ("SPIDER_MIDDLEWARES", "spiders_project.frontier.origins.OriginMiddleware", 50),
+        ("DOWNLOADER_MIDDLEWARES", "spiders_project.downloader.outcome.OutcomeMiddleware", 1),
+    ],
+)
+def test_a_crawl_without_a_component_that_keeps_a_promise_is_refused(name, ours, order):
+    for components in ({}, {ours: None}, {"collections.OrderedDict": 543}):
+        text = refusal(**FRONTIER, **{name: components})
+        assert text.startswith(f"{name} lacks {ours}: ")
+        assert text.endswith(f"add {{'{ours}': {order}}} to it")
+        check({name: components}, {})
+    check(FRONTIER | {name: {ours: order, "not.Looked.At": 5}}, {})
+
+
+def test_defaults_of_scrapys_that_nobody_chose_are_not_refused():
+    settings = Settings(FRONTIER)
+    settings.set("TWISTED_REACTOR", None)
+    check(settings, {})
+
+
+def test_a_host_without_limit_is_for_the_frontier_only():
+    """Scrapy's own downloader would start nothing at all."""
+    check(FRONTIER | {"CONCURRENT_REQUESTS_PER_DOMAIN": 0}, {})
+    assert "Scrapy's own downloader starts nothing with 0" in refusal(CONCURRENT_REQUESTS_PER_DOMAIN="0")
+
+
+@pytest.mark.parametrize(
+    "name", ["a:b", "a b", "a*", "a?", "[a]", "{}", "a{b", "{a}{b}", "{a}:b", "a\nb", "", "\u00e9"]
+)
+def test_a_name_that_could_be_taken_for_other_keys_is_refused(name):
+    with pytest.raises(
+        ConfigError, match=r"cannot be the namespace of a crawl: .* Rename the spider, or set FRONTIER_NAMESPACE"
+    ):
+        check(FRONTIER, {}, name)
+    check(FRONTIER | {"FRONTIER_NAMESPACE": "{a}.b-1_c"}, {}, name)
+    check({}, {}, name)
+    if name:
+        assert "FRONTIER_NAMESPACE is " in refusal(FRONTIER_NAMESPACE=name)
 
 
 @pytest.mark.parametrize(

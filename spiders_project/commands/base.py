@@ -43,7 +43,7 @@ class Crawling(Checked):
 
     def _create_crawler(self, spidercls: type[Spider] | str) -> Crawler:
         self._made = crawler = super()._create_crawler(spidercls)
-        refuse_wrong(crawler.settings)
+        refuse_wrong(crawler.settings, crawler.spidercls.name)
         self._refuse_wrong_arguments(crawler.spidercls)
         return crawler
 
@@ -89,13 +89,13 @@ def has_failed(crawler: Crawler) -> bool:
     return str(reason).endswith(("_error", "_failure"))
 
 
-def refuse_wrong(settings: BaseSettings) -> None:
-    """Check ``settings``.
+def refuse_wrong(settings: BaseSettings, spider: str | None = None) -> None:
+    """Check ``settings``, and the name of the ``spider`` that has them.
 
     Raises:
         UsageError: One is wrong; Scrapy prints the text and exits with 2.
     """
     try:
-        check(settings)
+        check(settings, spider=spider)
     except ConfigError as error:
         raise UsageError(str(error), print_help=False) from error

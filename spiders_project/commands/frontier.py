@@ -14,12 +14,13 @@ from scrapy.spiderloader import get_spider_loader
 from spiders_project.commands.base import Checked, refuse_wrong
 from spiders_project.commands.frontier_verbs import VERBS, Task
 from spiders_project.commands.text import tell
-from spiders_project.config import Options, start_urls_key, start_urls_kind
+from spiders_project.config import Options
 from spiders_project.errors import FrontierError, FrontierUnavailable
 from spiders_project.frontier.connection import blocking_client, translated
 from spiders_project.frontier.crawl import Crawl
 from spiders_project.frontier.terms import terms_of
 from spiders_project.keys import Keys
+from spiders_project.redis_settings import start_urls_key, start_urls_kind
 from spiders_project.secrets import mask
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Command(Checked, ScrapyCommand):
         spidercls, settings, namespace = self._meant(opts)
         with closing(blocking_client(settings)) as client:
             key = getattr(spidercls, "redis_key", None)
-            seeds_key = key % {"name": namespace} if key else start_urls_key(settings, namespace)
+            seeds_key = key % {"name": spidercls.name} if spidercls and key else start_urls_key(settings, namespace)
             options = Options.from_settings(settings)
             terms = terms_of(settings, options, spidercls, seeds_key=seeds_key, seeds_kind=start_urls_kind(settings))
             crawl = Crawl(client, Keys(namespace, seeds_key), terms)
@@ -109,7 +110,7 @@ class Command(Checked, ScrapyCommand):
         spidercls = loader.load(name) if name in loader.list() else None
         if spidercls is not None:
             spidercls.update_settings(settings)
-            refuse_wrong(settings)
+        refuse_wrong(settings, name)
         return spidercls, settings, Options.from_settings(settings).frontier_namespace or name
 
     def _fail(self, code: int, text: str) -> None:

@@ -15,9 +15,10 @@ from scrapy.exceptions import UsageError
 from scrapy.spiderloader import get_spider_loader
 
 from spiders_project.commands.base import Checked, refuse_wrong
-from spiders_project.config import Options, start_urls_key, start_urls_kind
+from spiders_project.config import Options
 from spiders_project.errors import FrontierError, FrontierUnavailable
 from spiders_project.frontier.connection import blocking_client, translated
+from spiders_project.redis_settings import start_urls_key, start_urls_kind
 from spiders_project.secrets import mask
 from spiders_project.seeds.writer import push, read_entries
 
@@ -93,7 +94,7 @@ class Command(Checked, ScrapyCommand):
         settings = self.settings.copy()
         spidercls = loader.load(spider)
         spidercls.update_settings(settings)
-        refuse_wrong(settings)
+        refuse_wrong(settings, spider)
         return spidercls, settings
 
     def _push(self, settings: BaseSettings, key: str, given: list[str], file: str | None) -> PushReport:

@@ -11,11 +11,12 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from spiders_project import statnames as stat
-from spiders_project.config import Options, start_urls_key
+from spiders_project.config import Options
 from spiders_project.errors import FrontierError
 from spiders_project.frontier.connection import blocking_client
 from spiders_project.frontier.stall import StallWatch, Verdict
 from spiders_project.keys import Keys
+from spiders_project.redis_settings import start_urls_key
 
 if TYPE_CHECKING:
     import redis

@@ -32,8 +32,9 @@ from redis.exceptions import (
 )
 from redis.retry import Retry
 
-from spiders_project.config import DEFAULT_REDIS_URL, json_object, redis_parameters, sentinel_addresses
 from spiders_project.errors import FrontierError, FrontierUnavailable
+from spiders_project.redis_settings import json_object, redis_parameters, sentinel_addresses
+from spiders_project.settingtypes import DEFAULT_REDIS_URL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -68,7 +69,7 @@ _PASSING_WORDS = (
 
 
 def parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Keyword arguments for a Redis client, from scrapy-redis's settings (``config.redis_parameters``)."""
+    """Keyword arguments for a Redis client, from scrapy-redis's settings (``redis_settings.redis_parameters``)."""
     found = {"socket_timeout": SOCKET_TIMEOUT, "socket_connect_timeout": CONNECT_TIMEOUT, **redis_parameters(settings)}
     # Payloads are bytes; the others belong to scrapy-redis's own way of building a client.
     for name in ("decode_responses", "redis_cls", "retry_on_timeout", "encoding"):

@@ -13,13 +13,15 @@ The promises (an implementation keeps them at every moment, also when callers ar
   host the first put is claimed first (or the last, with ``order="lifo"``).
 * A host is handed out no more often than its limits allow, whoever asks.
 * The crawl's end is decided once: no seed, no request (queued or leased) and nothing local to a worker, for
-  ``max_idle_ms`` on end. It closes the *run*; the next request opens a new one.
+  ``max_idle_ms`` on end. It closes the *run*; the next request opens a new one. A run that has its pages ends when
+  nobody works on it any more; what is queued waits for the next run.
 
 All times are milliseconds by the frontier's own clock (Redis's ``TIME``), never a worker's.
 """
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -84,7 +86,10 @@ class GiveBack:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """A request that this worker's version cannot read; for workers of another version, else a dead letter."""
+    """A request that this worker's version cannot read.
+
+    It is for workers of a version that has not refused it yet; a dead letter when none of those is alive.
+    """
 
     request_id: str
     letter: bytes
@@ -133,7 +138,7 @@ class Terms:
         host_limits: By host, from ``DOWNLOAD_SLOTS``.
         order: ``fifo`` or ``lifo`` inside one host at equal priority.
         max_idle_ms: How long the crawl must have been empty to be finished.
-        max_pages: Stop after so many pages in this run; 0 for no limit.
+        max_pages: The run ends after so many pages; what is left over waits for the next run. 0 for no limit.
         seeds_key: Where seeds are read.
         seeds_kind: ``list``, ``set`` or ``zset``.
         expire_ms: A fingerprint is known for at least so long (and at most twice as long), then the URL may be crawled
@@ -198,6 +203,7 @@ class Ask:
         slot: Whether it needs a concurrency slot of its own: what never was claimed (robots.txt, media).
         patience_ms: How long it would wait; where it must wait longer nothing is booked. 0: for ever.
         delay_ms: What the host asks for, as this worker knows it: its ``Slow`` may still be on its way.
+        name: Tells it from all others, so that an ask that is made again gets the slot that it has.
     """
 
     host: str
@@ -205,6 +211,7 @@ class Ask:
     slot: bool = False
     patience_ms: int = 0
     delay_ms: int = 0
+    name: str = field(default_factory=lambda: secrets.token_hex(8), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +235,9 @@ class Answer:
     Attributes:
         claims: Requests to download now.
         dropped: Indexes into ``operations`` of puts whose fingerprint was known.
-        discarded: How many requests were thrown away in this call because the run's page limit is reached.
-        seeds: Entries that wait in ``start_urls``; -1 where that key has another type than ``seeds_kind``.
-        open: Requests not yet acked, in the whole crawl.
+        seeds: Entries that wait in ``start_urls``; -1 where that key has another type than ``seeds_kind``; 0 while the
+            run has its pages, since they are the next run's.
+        open: Requests not yet acked, in the whole crawl; 0 while no run is open.
         next_ms: When the next host or delayed request is due, in ms from now; -1 when none waits.
         run: The id of the current run; empty before the first.
         ended: How often the crawl was found empty for ``max_idle_ms``, which ends the run when one is open; a worker
@@ -244,7 +251,6 @@ class Answer:
 
     claims: Sequence[Claim] = ()
     dropped: Sequence[int] = ()
-    discarded: int = 0
     seeds: int = 0
     open: int = 0
     next_ms: int = -1

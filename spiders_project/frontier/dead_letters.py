@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import msgpack
 
-from spiders_project.errors import CodecError, FrontierError
+from spiders_project.errors import CodecError
 from spiders_project.frontier import codec
 from spiders_project.frontier.connection import translated
 from spiders_project.frontier.redis_frontier import pack
@@ -89,7 +89,7 @@ class Retried:
 
 def host_of(fields: dict[str, Any]) -> str:
     """The politeness unit of a decoded request: the slot that its author set, else the URL's host."""
-    return str(fields.get("meta", {}).get("download_slot") or urlsplit(fields["url"]).hostname or "")
+    return str(fields.get("meta", {}).get("download_slot") or (urlsplit(fields["url"]).hostname or "").rstrip("."))
 
 
 def letter_of(id_: bytes, value: bytes) -> DeadLetter:
@@ -134,7 +134,7 @@ def retry(crawl: Crawl, wanted: Wanted, limit: int | None = None) -> Retried:
 
     Raises:
         FrontierUnavailable: Redis does not answer; what was moved stays moved.
-        FrontierError: The run has reached its page limit, or Redis refuses.
+        FrontierError: Redis refuses.
     """
     queued = unreadable = 0
     for batch in _batches(letters(crawl, wanted), limit):
@@ -144,10 +144,7 @@ def retry(crawl: Crawl, wanted: Wanted, limit: int | None = None) -> Retried:
                 rows.append((letter.id, *_again(letter.payload)))
             except (CodecError, ValueError):
                 unreadable += 1
-        count = int(crawl.run("retry", pack(rows)))
-        if count < 0:
-            raise FrontierError("the run has reached its page limit: retry once it has ended")
-        queued += count
+        queued += int(crawl.run("retry", pack(rows)))
     return Retried(queued, unreadable)
 
 

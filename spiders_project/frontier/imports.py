@@ -11,7 +11,7 @@ from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from spiders_project.errors import CodecError, FrontierError
+from spiders_project.errors import CodecError
 from spiders_project.frontier import codec
 from spiders_project.frontier.dead_letters import host_of
 from spiders_project.frontier.dump import MARK_BYTES, Counts, members_of
@@ -44,13 +44,11 @@ def import_crawl(crawl: Crawl, dump: Dump, fingerprint: Fingerprint, progress: C
 
     Raises:
         FrontierUnavailable: Redis does not answer; repeat the import.
-        FrontierError: The run has reached its page limit, or Redis refuses.
+        FrontierError: Redis refuses.
     """
     counts, read, reported = Counts(), 0, 0
     for kind, rows in _batches(dump, fingerprint):
         new = int(crawl.run("import", pack(rows)))
-        if new < 0:
-            raise FrontierError("the run has reached its page limit: import once it has ended")
         setattr(counts, kind, getattr(counts, kind) + new)
         read += len(rows) if kind != "seen" else len(rows[0]) - 1
         if read - reported >= _REPORT_EVERY:

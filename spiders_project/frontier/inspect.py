@@ -65,7 +65,6 @@ class CrawlStatus:
         seen: Fingerprints known.
         done: Requests acked in this run, dead letters among them.
         pages: Requests of this run that yielded an item.
-        discarded: Requests of this run thrown away at its page limit.
         workers: Those that live, and those that left, by id.
         at: When this was so, in unix seconds by Redis's clock.
     """
@@ -85,7 +84,6 @@ class CrawlStatus:
     seen: int
     done: int
     pages: int
-    discarded: int
     workers: tuple[Worker, ...]
     at: float = 0.0
 
@@ -100,9 +98,14 @@ class CrawlStatus:
         return self.done / self.seconds if self.seconds > 0 else 0.0
 
     @property
-    def open(self) -> int:
+    def requests(self) -> int:
         """Requests not yet acked."""
         return self.queued + self.delayed + self.leased
+
+    @property
+    def open(self) -> int:
+        """Those of the run that is open; what a run left over that had its pages waits for the next one."""
+        return self.requests if self.state == "open" else 0
 
 
 def _text(value: bytes | None) -> str:
@@ -190,7 +193,6 @@ def crawl_status(client: redis.Redis, namespace: str, start_urls_key: str = "") 
         seen=sum(int(count or 0) for count in seen),
         done=int(run.get(b"done", 0)),
         pages=int(run.get(b"pages", 0)),
-        discarded=int(run.get(b"discarded", 0)),
         workers=tuple(
             _worker(worker, report, now, alive.get(worker), count)
             for (worker, report), count in zip(sorted(reports.items()), held, strict=True)

@@ -135,14 +135,13 @@ class RedisFrontier:
         operations = [_operation(one) for one in batch.operations]
         blob = pack((operations, batch.want, dict(batch.held), batch.share, batch.local))
         answer = msgpack.unpackb(await self._run("exchange", str(batch.sequence), blob), raw=True)
-        claims, dropped, discarded, seeds, still_open, next_ms, run, ended, lost, paused = answer
+        claims, dropped, seeds, still_open, next_ms, run, ended, lost, paused = answer
         return Answer(
             claims=[
                 Claim(id_.decode(), payload, host.decode("utf-8", "surrogateescape"), booking, deliveries)
                 for id_, payload, host, booking, deliveries in claims
             ],
             dropped=dropped,
-            discarded=discarded,
             seeds=seeds,
             open=still_open,
             next_ms=next_ms,
@@ -174,8 +173,10 @@ class RedisFrontier:
 
     async def book(self, asks: Sequence[Ask]) -> Sequence[Grant]:
         """See ``contract.Frontier``."""
-        blob = pack([(ask.host, ask.booking, ask.slot, ask.patience_ms, ask.delay_ms) for ask in asks])
-        grants = msgpack.unpackb(await self._run("book", blob, secrets.token_hex(4)), raw=False)
+        blob = pack(
+            [(ask.host, ask.booking, f"!{ask.name}" if ask.slot else "", ask.patience_ms, ask.delay_ms) for ask in asks]
+        )
+        grants = msgpack.unpackb(await self._run("book", blob), raw=False)
         return [Grant(*grant) for grant in grants]
 
     async def reconcile(self, held: Sequence[str]) -> Sequence[str]:

@@ -43,8 +43,11 @@ def host_of(request: Request) -> str:
 
 
 def hostname(request: Request) -> str:
-    """The URL's host; empty for a URL without one."""
-    return urlparse_cached(request).hostname or ""
+    """The URL's host; empty for a URL without one.
+
+    Case, port and user name make no other host, and neither does the dot at the end of a whole domain name.
+    """
+    return (urlparse_cached(request).hostname or "").rstrip(".")
 
 
 def _whole(meta: dict[str, Any], name: str) -> int:
@@ -91,6 +94,16 @@ class RequestCodec:
             force=force,
             delay_ms=delay,
         )
+
+    def wait_of(self, request: Request) -> float:
+        """How long a request that stays in this worker is to wait, in seconds; noted in its meta, to wait but once."""
+        try:
+            delay, meta = self._delay(dict(request.meta))
+        except CodecError:
+            return 0.0  # what it says of its wait is what could not be written
+        request.meta.clear()
+        request.meta.update(meta)
+        return delay / 1000
 
     def _delay(self, meta: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """How long the request is to wait, in ms, and its meta without the wish to.

@@ -39,7 +39,7 @@ class EndedRun:
         done: Requests that were acked or became dead letters.
         pages: Requests that yielded an item.
         errors: Dead letters.
-        discarded: Requests thrown away at the page limit.
+        left: Requests that wait for the next run, because this one had its pages.
     """
 
     namespace: str
@@ -50,7 +50,7 @@ class EndedRun:
     done: int
     pages: int
     errors: int
-    discarded: int
+    left: int
 
 
 def _run_of(namespace: str, record: Mapping[bytes, bytes]) -> EndedRun:
@@ -60,7 +60,7 @@ def _run_of(namespace: str, record: Mapping[bytes, bytes]) -> EndedRun:
         reason=record[b"reason"].decode(),
         started_at=int(record[b"started_at"]) / 1000,
         ended_at=int(record[b"ended_at"]) / 1000,
-        **{name: int(record[name.encode()]) for name in ("done", "pages", "errors", "discarded")},
+        **{name: int(record[name.encode()]) for name in ("done", "pages", "errors", "left")},
     )
 
 

@@ -25,7 +25,7 @@ from scrapy.utils.request import RequestFingerprinter
 from scrapy_redis import scheduler as scrapy_redis_scheduler
 
 from spiders_project import statnames as stat
-from spiders_project.config import Options, start_urls_key, start_urls_kind
+from spiders_project.config import Options
 from spiders_project.delivery import parents_of
 from spiders_project.errors import CodecError, FrontierError, FrontierUnavailable
 from spiders_project.frontier.connection import async_client, blocking_client
@@ -39,6 +39,7 @@ from spiders_project.frontier.seed_reader import SeedReader
 from spiders_project.frontier.terms import limits_of, terms_of
 from spiders_project.frontier.tracker import Tracker
 from spiders_project.keys import Keys
+from spiders_project.redis_settings import start_urls_key, start_urls_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -303,8 +304,22 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             {"request": request, "error": error},
             extra={"spider": self.spider},
         )
-        self._local.append(self.tracker.keep_local(request, parent))
+        self._wait_locally(self.tracker.keep_local(request, parent))
         return True
+
+    def _wait_locally(self, request: Request) -> None:
+        """Hand a request of this worker's own to the engine when its time has come: a retry backs off here, too."""
+        wait = self.codec.wait_of(request)
+        if not wait:
+            self._local.append(request)
+            return
+        self.stats.inc_value(stat.DELAYED)
+
+        def due() -> None:
+            self._local.append(request)
+            self._wake_engine()
+
+        asyncio.get_running_loop().call_later(wait, due)
 
     def pause(self, host: str, seconds: float) -> None:
         """Let nobody in the cluster visit ``host`` for ``seconds``."""
@@ -377,8 +392,6 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             self.stats.inc_value(stat.CLAIMED, len(answer.claims))
         for host, ms in answer.paused.items():
             self.gate.pause(host, ms / 1000)
-        if answer.discarded:
-            self.stats.inc_value(stat.DISCARDED, answer.discarded)
         if self._ended_at_start is None or answer.open or answer.seeds:
             # An end that came before is not the end of what is open now.
             self._ended_at_start, self._finished = answer.ended, False

@@ -48,7 +48,7 @@ class StallWatch:
         now = time.monotonic()
         try:
             status = crawl_status(self._client, self._keys.namespace, self._keys.start_urls_key)
-            mark = (status.run_id, status.done, status.discarded)
+            mark = (status.run_id, status.done)
             if mark != self._mark or not (status.open or status.seeds):
                 self._mark = mark
                 return self._goes_on(now)

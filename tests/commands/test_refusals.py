@@ -98,3 +98,33 @@ def test_scrapy_settings_masks_passwords(project, name):
     assert done.returncode == 0
     assert "hunter2" not in done.stdout
     assert ":***@127.0.0.1:1" in done.stdout
+
+
+def test_a_scheduler_that_cannot_be_imported_is_refused(project):
+    done = project.run("crawl", "plain", "-s", "SCHEDULER=nope.Foo")
+    assert refused(done) == "SCHEDULER is 'nope.Foo', which cannot be imported: No module named 'nope'"
+
+
+def test_a_spider_without_our_middlewares_is_refused(project):
+    spider = project.directory / "single.py"
+    spider.write_text(
+        "import scrapy\n"
+        "class Single(scrapy.Spider):\n"
+        "    name = 'single'\n"
+        "    custom_settings = {'SPIDER_MIDDLEWARES': {'my.Middleware': 543}}\n"
+    )
+    assert "cannot be imported: No module named 'my'" in refused(project.run("runspider", str(spider)))
+    spider.write_text(spider.read_text().replace("my.Middleware", "collections.OrderedDict"))
+    assert refused(project.run("runspider", str(spider))).startswith("SPIDER_MIDDLEWARES lacks spiders_project.")
+
+
+def test_a_spider_whose_name_is_no_namespace_is_refused(project):
+    spider = project.directory / "single.py"
+    spider.write_text("import scrapy\nclass Single(scrapy.Spider):\n    name = 'site:host'\n")
+    assert "'site:host' cannot be the namespace of a crawl" in refused(project.run("runspider", str(spider)))
+    spider.write_text(spider.read_text().replace("site:host", "a b"))
+    assert "set FRONTIER_NAMESPACE" in refused(project.run("runspider", str(spider)))
+
+
+def test_an_operator_who_names_no_namespace_is_told(project):
+    assert "'site:*' cannot be the namespace of a crawl" in refused(project.run("frontier", "status", "site:*"))

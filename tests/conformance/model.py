@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 HUNGRY_MS, REFUSED_MS, SLACK_MS, SOON_MS = 1500, 1000, 20, 5000
-RETRY_MS, PAUSED_MS, YOUNG_MS, OPERATOR_MS = 50, 1000, 60_000, 60_000
+RETRY_MS, PAUSED_MS, YOUNG_MS, OPERATOR_MS = 50, 1000, 12_000, 60_000
 
 
 @dataclass
@@ -56,7 +56,6 @@ class Run:
     pages: int = 0
     done: int = 0
     errors: int = 0
-    discarded: int = 0
     started: bool = False
 
 
@@ -74,6 +73,7 @@ class Store:
     delayed: dict[str, tuple[int, int, str]] = field(default_factory=dict)
     leases: dict[str, dict[str, Lease]] = field(default_factory=dict)
     deliveries: Counter[str] = field(default_factory=Counter)
+    refused: dict[str, set[str]] = field(default_factory=dict)  # by which versions
     beats: dict[str, int] = field(default_factory=dict)
     reports: dict[str, bytes] = field(default_factory=dict)
     replies: dict[str, tuple[int, Answer]] = field(default_factory=dict)
@@ -91,7 +91,6 @@ class Store:
     idle_since: int | None = None
     sequence: int = 0
     turn: int = 0
-    slots: int = 0
 
     @property
     def leased(self) -> int:
@@ -106,7 +105,6 @@ class ModelFrontier:
         self.worker = worker
         self.terms = terms
         self.report = b"{}"
-        self._discarded = 0  # in this call
 
     # ------------------------------------------------------------------ hosts
 
@@ -154,9 +152,6 @@ class ModelFrontier:
 
     def _put(self, put: Put) -> bool:
         store = self.store
-        if self._limit_reached():
-            self._discard(1)
-            return True
         if put.fingerprint and not self._mark(put.fingerprint, anew=put.force) and not put.force:
             return False
         if store.run is None or not store.run.open:
@@ -175,16 +170,21 @@ class ModelFrontier:
 
     def _mark(self, fingerprint: bytes, *, anew: bool) -> bool:
         """Mark a fingerprint; False when it was marked before."""
+        store = self.store
+        self._age()
+        if fingerprint in store.seen or (fingerprint in store.seen_before and not anew):
+            return False
+        store.seen.add(fingerprint)
+        return True
+
+    def _age(self) -> None:
+        """Whoever looks at the seen set begins a new generation when it is time."""
         store, expire = self.store, self.terms.expire_ms
         if expire and store.seen_since is None:
             store.seen_since = store.now
         elif expire and (age := store.now - (store.seen_since or 0)) >= expire:
             store.seen_before = store.seen if age < 2 * expire else set()
             store.seen, store.seen_since = set(), store.now
-        if fingerprint in store.seen or (fingerprint in store.seen_before and not anew):
-            return False
-        store.seen.add(fingerprint)
-        return True
 
     def _end_lease(self, worker: str, id_: str) -> Lease | None:
         lease = self.store.leases.get(worker, {}).pop(id_, None)
@@ -208,6 +208,7 @@ class ModelFrontier:
         if self._end_lease(worker, id_) is None:
             return None
         self.store.deliveries.pop(id_, None)
+        self.store.refused.pop(id_, None)
         self._counts.done += 1
         return self.store.requests.pop(id_)
 
@@ -230,21 +231,14 @@ class ModelFrontier:
         run = self.store.run
         return run is not None and run.open and 0 < self._page_limit() <= run.pages
 
-    def _discard(self, count: int) -> None:
-        self._counts.discarded += count
-        self._discarded += count
+    def _room(self) -> float:
+        """How many requests may still be claimed in this run: each may become a page."""
+        run, limit = self.store.run, self._page_limit()
+        return max(0, limit - (run.pages if run else 0) - self.store.leased) if limit else math.inf
 
-    def _discard_rest(self) -> None:
-        store = self.store
-        for host in [*store.turns, *store.waiting]:
-            for _, id_ in store.queues.pop(host, ()):
-                del store.requests[id_]
-                self._discard(1)
-            store.turns.pop(host, None)
-        for id_ in store.delayed:
-            del store.requests[id_]
-            self._discard(1)
-        store.delayed.clear()
+    @property
+    def _is_open(self) -> bool:
+        return bool(self.store.run and self.store.run.open)
 
     # ------------------------------------------------------------------ the contract
 
@@ -268,23 +262,16 @@ class ModelFrontier:
 
     def _carry_out(self, batch: Batch) -> Answer:
         store = self.store
-        self._discarded = 0
         dropped = [index for index, one in enumerate(batch.operations) if not self._do(one)]
         store.local[self.worker] = batch.local
         if batch.sequence == 1:
             store.idle_since = None
-        want = batch.want
-        limit = self._page_limit()
-        if self._limit_reached():
-            self._discard_rest()
-            want = 0
-        elif limit:
-            want = min(want, limit - (store.run.pages if store.run else 0) - store.leased)
-        if want > 0 or self._limit_reached():
+        want = int(min(batch.want, self._room()))
+        if want > 0 and self._is_open:
             self._wake()
         claims = self._claim(want, Counter(batch.held), batch.share) if want > 0 else []
         self._look_for_the_end()
-        return Answer(claims=claims, dropped=dropped, discarded=self._discarded)
+        return Answer(claims=claims, dropped=dropped)
 
     def _with_news(self, answer: Answer, held: Mapping[str, int]) -> Answer:
         store = self.store
@@ -292,9 +279,11 @@ class ModelFrontier:
         first = min(due, default=math.inf)
         return replace(
             answer,
-            seeds=len(store.seeds),
-            open=len(store.requests),
-            next_ms=-1 if first == math.inf else math.ceil(max(0, first - store.now)),
+            seeds=0 if self._limit_reached() else len(store.seeds),
+            open=len(store.requests) if self._is_open else 0,
+            next_ms=-1
+            if first == math.inf or not self._is_open or not self._room()
+            else math.ceil(max(0, first - store.now)),
             run=store.run.id if store.run else "",
             ended=store.ended,
             paused=self._paused({*held, *(claim.host for claim in answer.claims)}),
@@ -347,9 +336,11 @@ class ModelFrontier:
 
     def _refuse(self, id_: str, letter: bytes, version: str) -> None:
         versions = {json.loads(self.store.reports.get(one, b"{}")).get("version") for one in self.store.beats}
-        if not versions - {version, None}:
+        refused_by = {version, *self.store.refused.get(id_, ())}
+        if not versions - refused_by - {None}:
             self._bury(self.worker, id_, letter)
         elif lease := self._end_lease(self.worker, id_):
+            self.store.refused[id_] = refused_by
             self.store.delayed[id_] = (self.store.now + REFUSED_MS, lease.score, lease.host)
 
     def _claim(self, want: int, held: Counter[str], share: int) -> list[Claim]:
@@ -365,7 +356,7 @@ class ModelFrontier:
             return min(hosts, key=lambda host: (store.queues[host][0][0], store.turns[host]))
 
         claims: list[Claim] = []
-        for keeps_share in (True, False):
+        for keeps_share in (True, False) if self._is_open else ():
             soon = [*store.turns, *(host for host, until in store.waiting.items() if until <= store.now + SOON_MS)]
             if not keeps_share and any(not share or held[host] < share for host in soon):
                 break
@@ -402,7 +393,9 @@ class ModelFrontier:
 
     def _look_for_the_end(self) -> None:
         store = self.store
-        if store.requests or store.seeds or any(store.local.values()):
+        is_empty = not (self._is_open and store.requests) and not store.seeds
+        has_its_pages = self._limit_reached() and not store.leased
+        if not (is_empty or has_its_pages) or any(store.local.values()):
             store.idle_since = None
         elif store.idle_since is None:
             store.idle_since = store.now
@@ -429,6 +422,8 @@ class ModelFrontier:
     async def take_seeds(self, verdicts: Sequence[SeedVerdict]) -> int:
         store = self.store
         queued = 0
+        if any(put.fingerprint for verdict in verdicts for put in verdict.puts):
+            self._age()
         for verdict in verdicts:
             if verdict.entry not in store.seeds:
                 continue
@@ -445,9 +440,12 @@ class ModelFrontier:
         return [self._book(ask) for ask in asks]
 
     def _book(self, ask: Ask) -> Grant:
-        store, host = self.store, ask.host
+        store, host, slot_id = self.store, ask.host, f"!{ask.name}"
         if ask.delay_ms and host not in store.delays:
             self._slow(host, ask.delay_ms)
+        leases = store.leases.setdefault(self.worker, {})
+        if ask.slot and slot_id in leases:
+            return Grant(max(0, leases[slot_id].score - store.now), granted=True, slot_id=slot_id)
         free_at = store.waiting.get(host, 0)
         if free_at == math.inf:
             return Grant(PAUSED_MS, granted=False)
@@ -455,22 +453,21 @@ class ModelFrontier:
             return Grant(RETRY_MS, granted=False)
         if ask.patience_ms and free_at - store.now > ask.patience_ms and free_at != ask.booking:
             return Grant(math.ceil(free_at - store.now), granted=False)
-        slot_id, booking = "", 0
-        if ask.slot:
-            store.slots += 1
-            slot_id = f"!{store.now}-{store.slots}"
-            store.leases.setdefault(self.worker, {})[slot_id] = Lease(0, host)
-            store.beats.setdefault(self.worker, store.now)
-            store.active[host] += 1
+        booking = 0
         start: float = store.now
         if ask.booking and free_at == ask.booking:
             del store.waiting[host]
         elif free_at > store.now:
             start = free_at
+        if ask.slot:
+            leases[slot_id] = Lease(int(start), host)
+            store.beats.setdefault(self.worker, store.now)
+            store.active[host] += 1
         if delay := self._limits(host).delay_ms:
             booking = math.floor(start + delay + SLACK_MS)
             self._hold(host, booking)
         self._offer(host)
+        slot_id = slot_id if ask.slot else ""
         return Grant(math.ceil(start - store.now), granted=True, slot_id=slot_id, booking=booking)
 
     async def reconcile(self, held: Sequence[str]) -> Sequence[str]:
@@ -483,7 +480,7 @@ class ModelFrontier:
 
     def _is_young(self, id_: str) -> bool:
         """Whether this is a slot whose grant may still be on its way."""
-        return id_.startswith("!") and self.store.now - int(id_[1:].split("-", maxsplit=1)[0]) < YOUNG_MS
+        return id_.startswith("!") and self.store.now - self.store.leases[self.worker][id_].score < YOUNG_MS
 
     async def leave(self) -> None:
         for id_ in list(self.store.leases.get(self.worker, {})):

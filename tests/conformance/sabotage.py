@@ -24,10 +24,10 @@ PATCHES = {
     # A claim takes the request out of Redis, as a pop does.
     "no_lease": (
         "exchange",
-        "return answer(claims, dropped, discarded, false)",
+        "return answer(claims, dropped, false)",
         """
         for _, one in ipairs(claimed) do call('HDEL', k_requests, one[1]) end
-        return answer(claims, dropped, discarded, false)
+        return answer(claims, dropped, false)
         """,
     ),
     # Nobody looks for dead workers.

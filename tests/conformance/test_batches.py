@@ -47,14 +47,6 @@ def test_claims_that_are_answered_again_are_those_still_held(world: World):
     assert worker.again().claims == claims[:1]
 
 
-def test_the_discarded_are_answered_again(world: World):
-    worker = world.worker(max_pages=1)
-    (claim,) = worker.say(*(put("a") for _ in range(5)), want=1).claims
-    answer = worker.say(Ack(claim.request_id, 1))
-    assert answer.discarded == 4
-    assert worker.again() == answer
-
-
 def test_a_worker_whose_last_batch_is_not_known_is_told_and_nothing_of_the_batch_is_done(world: World):
     # A replica that lagged was promoted: the puts of batch 2 are gone, so their parent's ack must not be taken.
     worker = world.worker()

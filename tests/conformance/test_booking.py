@@ -50,7 +50,7 @@ def test_downloads_that_were_never_claimed_are_spaced_too(world: World):
 def test_a_slot_is_granted_up_to_the_limit_and_counts_for_claims(world: World):
     worker = world.worker(limits=HostLimits(concurrency=2))
     worker.say(put("a"), put("a"))
-    grants = worker.book(*[Ask("a", slot=True)] * 3)
+    grants = worker.book(*[Ask("a", slot=True) for _ in range(3)])
     assert [grant.granted for grant in grants] == [True, True, False]
     assert grants[2].wait_ms > 0
     assert worker.claim(2) == []

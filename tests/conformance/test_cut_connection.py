@@ -10,7 +10,7 @@ import redis.asyncio
 
 from spiders_project.errors import FrontierUnavailable
 from spiders_project.frontier.connection import translated
-from spiders_project.frontier.contract import Ack, Ask, Batch, HostLimits, SeedVerdict
+from spiders_project.frontier.contract import Ack, Ask, Batch, HostLimits, Left, SeedVerdict
 from spiders_project.frontier.redis_frontier import RedisFrontier
 from tests.conformance.test_machine import check
 from tests.conformance.world import RedisWorld, Worker, put, terms_of
@@ -82,13 +82,26 @@ def test_seeds_become_requests_once(redis_world: RedisWorld, relay: Relay, worke
     assert (len(facts.requests), facts.seeds, facts.rejected) == (1, [], [b"{}"])
 
 
-def test_a_slot_whose_grant_was_cut_off_is_free_again(redis_world: RedisWorld, relay: Relay, worker: Worker):
+def test_a_slot_whose_grant_was_cut_off_is_granted_once(redis_world: RedisWorld, relay: Relay, worker: Worker):
     warm(worker)
-    (grant,) = cut_and_again(redis_world, relay, "book", lambda: worker.frontier.book([Ask("a", slot=True)]))
+    asks = [Ask("a", slot=True), Ask("a", slot=True)]
+    grants = cut_and_again(redis_world, relay, "book", lambda: worker.frontier.book(asks))
     assert redis_world.facts().active == {"a": 2}
-    redis_world.advance(60_000)
-    assert worker.reconcile(grant.slot_id) == []
-    assert redis_world.facts().active == {"a": 1}
+    assert len({grant.slot_id for grant in grants}) == 2
+    redis_world.advance(12_000)
+    assert worker.reconcile(*(grant.slot_id for grant in grants)) == []
+    worker.say(*(Left(grant.slot_id) for grant in grants))
+    assert redis_world.facts().active == {}
+
+
+def test_a_grant_that_comes_again_waits_for_the_same_moment(redis_world: RedisWorld, relay: Relay):
+    worker = redis_world.worker(limits=HostLimits(delay_ms=5000))
+    ask = Ask("a", slot=True)
+    worker.book(Ask("a"))
+    assert worker.book(ask)[0].wait_ms == 5020
+    redis_world.advance(1000)
+    assert worker.book(ask)[0].wait_ms == 4020, "and the host is not booked twice"
+    assert worker.book(Ask("a"))[0].wait_ms == 4020 + 5020
 
 
 def test_reconciling_twice_is_reconciling_once(redis_world: RedisWorld, relay: Relay, worker: Worker):

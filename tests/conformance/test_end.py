@@ -146,7 +146,7 @@ def test_the_end_is_recorded_once_with_its_time_and_reason(redis_world: RedisWor
 def test_the_page_limit_is_met_exactly_by_several_workers(world: World):
     workers = [world.worker(f"w{number}", max_pages=10) for number in range(3)]
     workers[0].say(*(put(f"h{number % 5}", number) for number in range(40)))
-    pages = discarded = 0
+    pages = 0
     held: list = []
     for round_ in range(30):
         for worker in workers:
@@ -154,49 +154,92 @@ def test_the_page_limit_is_met_exactly_by_several_workers(world: World):
         for number, (worker, claim) in enumerate(held):
             page = (number + round_) % 3 > 0  # every third request yields no item
             pages += page
-            discarded += worker.say(Left(claim.request_id), Ack(claim.request_id, int(page))).discarded
+            worker.say(Left(claim.request_id), Ack(claim.request_id, int(page)))
         held.clear()
     assert pages == 10
     facts = world.facts()
-    assert facts.requests == {}
     assert facts.run["pages"] == 10
-    assert facts.run["done"] + discarded == 40
-    assert facts.run["discarded"] == discarded
+    assert facts.run["done"] + len(facts.requests) == 40
 
 
-def test_puts_after_the_last_page_are_discarded_and_not_marked(world: World):
-    worker = world.worker(max_pages=1)
-    (claim,) = worker.say(put("a", 1), want=1).claims
-    answer = worker.say(Ack(claim.request_id, 1), put("a", 2), put("a", 3, delay_ms=10))
-    assert (answer.discarded, answer.open, answer.dropped) == (2, 0, [])
-    assert world.facts().seen == 1
+def meet_limit(world: World, **terms):
+    """A worker whose run has its one page, with three requests left over."""
+    worker = world.worker(max_pages=1, **terms)
+    puts = put("a", 1), put("a", 2), put("b", 3, delay_ms=60_000)
+    (claim,) = worker.say(*puts, want=1).claims
+    worker.say(Ack(claim.request_id, 1), put("a", 4), put("a", 2))
+    return worker
 
 
-def test_waiting_and_delayed_requests_are_discarded_too(world: World):
-    worker = world.worker(max_pages=1, limits=HostLimits(delay_ms=60_000))
-    (claim,) = worker.say(put("a"), put("a"), put("a", delay_ms=60_000), want=1).claims
-    assert worker.say(Ack(claim.request_id, 1)).discarded == 2
-    facts = world.facts()
-    assert (facts.requests, facts.queues, facts.delayed) == ({}, {}, {})
-    assert list(facts.waiting) == ["a"], "the host stays booked"
+def test_what_is_left_over_at_the_page_limit_is_handed_out_no_more_and_the_run_ends(world: World):
+    worker = meet_limit(world)
+    answer = worker.say(want=9)
+    assert (answer.claims, answer.next_ms) == ([], -1), "nobody has to look again soon"
+    world.advance(IDLE)
+    answer = worker.say(want=9)
+    assert (answer.claims, answer.ended, answer.open, answer.next_ms) == ([], 1, 0, -1)
+    assert world.facts().run["open"] is False
+    assert len(world.facts().requests) == 3
+
+
+def test_what_is_left_over_is_visited_by_the_next_run(world: World):
+    # It was thrown away, and its marks stayed: no run of the namespace ever visited it.
+    worker = meet_limit(world)
+    world.advance(IDLE)
+    worker.say()
+    later = world.worker("later")
+    assert later.say(want=9).claims == [], "there is no run yet"
+    assert later.say(put("c", 9), put("a", 4), want=9).dropped == [1]
+    world.advance(60_000)
+    claims = [*later.claim(9), *world.facts().leases["later"]]
+    assert len(claims) == 4 + 1, "the one claimed last, and all that are leased"
+    assert world.facts().run["open"] is True
+
+
+def test_each_run_has_pages_of_its_own(world: World):
+    worker = meet_limit(world)
+    for _ in range(2):
+        world.advance(IDLE)
+        worker.say()
+        (claim,) = worker.say(put("c", 100 + world.now % 97), want=9).claims
+        worker.say(Ack(claim.request_id, 1))
+        assert world.facts().run["pages"] == 1
+
+
+def test_a_page_under_way_holds_open_a_run_that_has_its_pages(world: World):
+    unlimited, limited = world.worker("unlimited"), world.worker("limited", max_pages=1)
+    one, two = unlimited.say(put("a", 1), put("a", 2), want=2).claims
+    unlimited.say(Ack(one.request_id, 1))
+    for _ in range(3):
+        assert limited.say(want=9).ended == 0
+        world.advance(IDLE)
+    unlimited.say(Ack(two.request_id, 1))
+    limited.say()
+    world.advance(IDLE)
+    assert limited.say().ended == 1
+
+
+def test_seeds_that_come_when_the_run_has_its_pages_are_the_next_runs(world: World):
+    worker = meet_limit(world)
+    world.push_seeds(b"late")
+    assert worker.say().seeds == 0
+    world.advance(IDLE)
+    assert (worker.say().ended, worker.say().seeds) == (1, 1)
+    worker.take(SeedVerdict(b"late", [put("d", 50, force=True)]))
+    assert len(worker.claim(1)) == 1
+
+
+def test_a_worker_with_all_the_pages_under_way_is_not_told_to_look_again_at_once(world: World):
+    worker = world.worker(max_pages=1, limits=HostLimits(delay_ms=10))
+    worker.say(put("a", 1), put("a", 2), want=1)
+    world.advance(1000)
+    assert worker.say(want=5).next_ms == -1
 
 
 def test_a_run_that_met_its_page_limit_ends_for_that_reason(redis_world: RedisWorld):
-    worker = redis_world.worker(max_pages=1)
-    (claim,) = worker.say(put("a"), put("a"), want=1).claims
-    worker.say(Ack(claim.request_id, 1))
+    worker = meet_limit(redis_world)
     redis_world.advance(IDLE)
     worker.say()
     assert redis_world.client.hget(redis_world.keys.run, "reason") == b"max_pages"
-    answer = worker.say(put("a", 9), want=1)
-    assert len(answer.claims) == 1, "the next run has pages of its own"
-    assert answer.discarded == 0
-
-
-def test_a_large_rest_is_discarded_a_bounded_number_a_call(redis_world: RedisWorld):
-    worker = redis_world.worker(max_pages=1)
-    (claim,) = worker.say(put("a"), want=1).claims
-    worker.say(*(put(f"h{number % 3}") for number in range(2500)))
-    assert worker.say(Ack(claim.request_id, 1)).discarded == 1000
-    assert worker.say().discarded == 1000
-    assert worker.say().discarded == 500
+    ((_, record),) = redis_world.client.xrange(redis_world.keys.ended_runs)
+    assert (record[b"reason"], record[b"pages"], record[b"left"]) == (b"max_pages", b"1", b"3")

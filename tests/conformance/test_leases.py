@@ -1,5 +1,7 @@
 """What a worker has claimed is its own while it lives, and returns when it is dead."""
 
+from itertools import pairwise
+
 from spiders_project.frontier.contract import Ack, Ask, Bury, GiveBack, HostLimits, Left, Refuse
 from tests.conformance.world import RedisWorld, Worker, World, put
 
@@ -188,7 +190,7 @@ def test_claims_that_never_arrived_go_back(world: World):
 def test_slots_whose_grant_never_arrived_are_free_again(world: World):
     worker = world.worker(limits=HostLimits(concurrency=1))
     worker.book(Ask("a", slot=True))  # the reply is lost
-    world.advance(59_999)
+    world.advance(11_999)
     worker.reconcile()
     assert not worker.book(Ask("a", slot=True))[0].granted, "the grant may still be on its way"
     world.advance(1)
@@ -228,6 +230,33 @@ def test_a_refused_request_becomes_a_dead_letter_when_there_is_no_other_version(
     (claim,) = one.say(put("a", 1), want=1).claims
     assert one.say(Refuse(claim.request_id, b"{}", "1")).open == 0
     assert world.facts().dead == {claim.request_id}
+
+
+def test_a_request_that_every_version_has_refused_becomes_a_dead_letter(world: World):
+    # Two versions handed it to each other each second, for ever.
+    old, new = world.worker("old", version="1"), world.worker("new", version="2")
+    old.beat()
+    new.beat()
+    old.say(put("a", 1))
+    for worker in (old, old, new):
+        (claim,) = worker.say(want=1).claims
+        assert world.facts().dead == set()
+        worker.say(Refuse(claim.request_id, worker.version.encode(), worker.version))
+        world.advance(1000)
+    assert world.facts().dead == {claim.request_id}
+    assert world.facts().requests == {}
+
+
+def test_a_version_that_comes_later_is_asked_too(world: World):
+    versions = [world.worker(f"w{number}", version=str(number)) for number in range(4)]
+    versions[0].say(put("a", 1, name="of the future"))
+    versions[0].beat()
+    for worker, later in pairwise(versions):
+        later.beat()
+        (claim,) = worker.claim()
+        assert worker.say(Refuse(claim.request_id, b"{}", worker.version)).open == 1
+        world.advance(1000)
+    assert versions[-1].names() == ["of the future"]
 
 
 def test_a_refusal_of_what_is_not_leased_changes_nothing(world: World):

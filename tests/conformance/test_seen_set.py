@@ -25,7 +25,7 @@ def marks_of(kind: str, count: int) -> list[int]:
 def test_it_knows_exactly_what_was_put_across_its_growth(redis_world: RedisWorld, kind: str, count: int):
     marks, known = marks_of(kind, count), set()
     chance = random.Random(1)
-    worker = redis_world.worker(max_pages=1)  # so that requests are thrown away again, and Redis stays small
+    worker = redis_world.worker()
     for first in range(0, count, 2000):
         new = marks[first : first + 2000]
         old = chance.sample(marks[: first or 1], min(first, 500))
@@ -66,7 +66,7 @@ def test_a_small_seen_set_costs_at_most_forty_bytes_a_url(redis_world: RedisWorl
 
 def test_a_large_seen_set_costs_at_most_ten_bytes_a_url(redis_world: RedisWorld):
     marks = marks_of("random", 100_000)
-    worker = redis_world.worker(max_pages=1)
+    worker = redis_world.worker()
     for first in range(0, len(marks), 5000):
         worker.say(*(put("a", mark) for mark in marks[first : first + 5000]))
     assert bytes_of_the_seen_set(redis_world) / len(marks) <= 10
@@ -103,15 +103,48 @@ def test_a_crawl_that_slept_for_long_forgets(world: World):
     assert world.facts().seen == 1
 
 
-def test_expired_buckets_leave_redis_by_themselves(redis_world: RedisWorld):
+def buckets_of(world: RedisWorld) -> set[bytes]:
+    return set(world.client.scan_iter(match="site:seen:*"))
+
+
+def test_expired_buckets_leave_redis(redis_world: RedisWorld):
     worker = redis_world.worker(expire_ms=HOUR)
     worker.say(*(put("a", mark) for mark in marks_of("random", 3000)))
+    old = buckets_of(redis_world)
+    assert len(old) > 10
     redis_world.advance(HOUR)
     worker.say(put("a", 1))
-    keys = [*redis_world.client.scan_iter(match="site:seen:*")]
-    assert len(keys) > 10
-    lives = [redis_world.client.pttl(key) for key in keys]
-    assert all(0 < life <= 2 * HOUR for life in lives), "each bucket, also one that was split, has its term"
+    assert old < buckets_of(redis_world), "still looked at"
+    redis_world.advance(HOUR)
+    worker.say(put("a", 1))
+    assert not old & buckets_of(redis_world)
+
+
+def test_what_was_seen_before_expiry_was_switched_on_is_forgotten_too(redis_world: RedisWorld):
+    marks = marks_of("random", 30_000)
+    redis_world.worker("before").say(*(put("a", mark) for mark in marks))
+    old = buckets_of(redis_world)
+    worker = redis_world.worker(expire_ms=HOUR)
+    assert worker.say(put("a", marks[0])).dropped == [0]
+    redis_world.advance(HOUR)
+    assert worker.say(put("a", marks[1])).dropped == [0], "its time has not run out for sure"
+    redis_world.advance(HOUR)
+    assert worker.say(put("a", marks[0]), put("a", marks[2])).dropped == []
+    calls = 1
+    while old & buckets_of(redis_world):
+        worker.say(put("a", 1000 + calls))
+        calls += 1
+    assert calls == -(-len(old) // 100), "a bounded number of buckets each call"
+    assert redis_world.facts().seen == 1 + calls
+
+
+def test_a_mark_made_while_expiry_was_on_is_kept_once_it_is_off(redis_world: RedisWorld):
+    redis_world.worker("before", expire_ms=HOUR).say(put("a", 1))
+    assert {redis_world.client.pttl(key) for key in buckets_of(redis_world)} == {-1}
+    worker = redis_world.worker()
+    worker.say(put("a", 2))
+    redis_world.advance(100 * HOUR)
+    assert worker.say(put("a", 1), put("a", 2)).dropped == [0, 1]
 
 
 def test_without_expiry_no_mark_has_a_term(redis_world: RedisWorld):

@@ -192,17 +192,16 @@ class ModelWorld:
             seeds=list(store.seeds),
             rejected=list(store.rejected),
             ended=store.ended,
-            run=run_facts(run.open, run.pages, run.done, run.errors, run.discarded, run.max_pages) if run else {},
+            run=run_facts(run.open, run.pages, run.done, run.errors, run.max_pages) if run else {},
         )
 
 
-def run_facts(still_open: bool, pages: int, done: int, errors: int, discarded: int, max_pages: int) -> dict[str, Any]:
+def run_facts(still_open: bool, pages: int, done: int, errors: int, max_pages: int) -> dict[str, Any]:
     return {
         "open": bool(still_open),
         "pages": pages,
         "done": done,
         "errors": errors,
-        "discarded": discarded,
         "max_pages": max_pages,
     }
 
@@ -324,7 +323,7 @@ class RedisWorld:
             rejected=[one.encode() for one in found["rejected"]],
             ended=int(state.get("ended", 0)),
             run=run_facts(
-                *(int(run.get(name, 0)) for name in ("open", "pages", "done", "errors", "discarded", "max_pages"))  # type: ignore[arg-type]
+                *(int(run.get(name, 0)) for name in ("open", "pages", "done", "errors", "max_pages"))  # type: ignore[arg-type]
             )
             if "id" in run
             else {},

@@ -120,10 +120,9 @@ def test_no_page_is_lost_when_a_replica_that_lags_is_promoted(site, crawl, own_r
     assert any("Redis does not know what this worker said last" in worker.log for worker in run.workers)
 
 
-@pytest.mark.soak
-@pytest.mark.timeout(240)
+@pytest.mark.slow
 def test_a_slot_whose_grant_was_lost_does_not_stop_its_host(site, crawl, relay, redis_url):
-    """Nobody knows of the slot, and at one connection a host it is the only one; comparing leases finds it."""
+    """At one connection a host it is the only one; whoever asks again gets the slot that it has."""
     tree = site(12)
     for number in range(tree.pages):
         tree.at[f"/api/{number}"] = Reply(body=b"more")
@@ -134,6 +133,8 @@ def test_a_slot_whose_grant_was_lost_does_not_stop_its_host(site, crawl, relay, 
     relay.cut_before_reply("book", times=2)
     run.seed(tree.url(0))
     run.start(CONCURRENT_REQUESTS_PER_DOMAIN=1)
-    run.finish(200)
+    began = time.monotonic()
+    run.finish()
+    assert time.monotonic() - began < 30, "not as long as it takes to compare leases"
     assert relay.cuts >= 1
     assert_complete(run, tree)

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from spiders_project.errors import FrontierError
 from spiders_project.frontier import codec
 from spiders_project.frontier.contract import Ack, Bury, Terms
 from spiders_project.frontier.dead_letters import BATCH, Wanted, forget, letters, retry
@@ -119,13 +118,13 @@ def test_what_cannot_be_read_stays(crawl, peer, redis_client):
     assert [letter.id for letter in letters(crawl)] == [first.id]
 
 
-def test_a_run_at_its_page_limit_takes_no_retry_and_loses_none(redis_client, redis_url):
+def test_what_is_retried_at_the_page_limit_waits_for_the_next_run(redis_client, redis_url):
     crawl = crawl_of(redis_client, terms=Terms(max_pages=1, seeds_key="site:start_urls"))
     peer = Peer(redis_url, crawl)
     bury(peer, put("http://a.example/1"))
     peer.exchange(put("http://a.example/2"))
     [claim] = peer.claim(1)
     peer.exchange(Ack(claim.request_id, pages=1))
-    with pytest.raises(FrontierError, match="page limit"):
-        retry(crawl, Wanted())
-    assert len(list(letters(crawl))) == 1
+    assert retry(crawl, Wanted()).queued == 1
+    assert peer.claim() == []
+    assert redis_client.hlen(crawl.keys.requests) == 1

@@ -4,10 +4,13 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from scrapy import FormRequest, Request, Spider
 from scrapy.http import JsonRequest
+from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.request import RequestFingerprinter
 
 from spiders_project.config import Options
 from spiders_project.errors import CodecError
+from spiders_project.frontier.codec import decode
+from spiders_project.frontier.dead_letters import host_of as host_of_fields
 from spiders_project.frontier.dupefilter import DupeFilter
 from spiders_project.frontier.requests import AssignedSlot, RequestCodec
 
@@ -66,6 +69,40 @@ def test_request_classes_survive(codec, request_):
 def test_the_host_is_the_urls_unless_the_author_set_a_slot(codec):
     assert codec.put_of(Request("https://Example.com:8080/")).host == "example.com"
     assert codec.put_of(Request("https://example.com/", meta={"download_slot": "shared"})).host == "shared"
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("http://EXAMPLE.com/", "example.com"),
+        ("http://example.com./", "example.com"),
+        ("http://me:secret@example.com:81/", "example.com"),
+        ("http://[2001:DB8::1]:8080/", "2001:db8::1"),
+        ("http://b\u00fccher.example/", "xn--bcher-kva.example"),
+        ("http://127.0.0.1:1/", "127.0.0.1"),
+    ],
+)
+def test_spellings_of_one_host_are_one_host(codec, url, host):
+    """Or each would have a queue, and limits, of its own."""
+    request = Request(url)
+    put = codec.put_of(request)
+    assert put.host == host
+    assert host_of_fields(decode(put.payload)) == host, "also where a dead letter is queued again"
+    request.meta["download_slot"] = AssignedSlot(urlparse_cached(request).hostname)  # as the downloader does
+    assert codec.put_of(Request("https://two.example/", meta=request.meta)).host == "two.example"
+
+
+def test_a_request_that_stays_in_its_worker_waits_as_a_queued_one(codec):
+    waits = []
+    for _ in range(200):
+        request = Request("https://example.com/", lambda _: None, meta={"retry_times": 2})
+        waits.append(codec.wait_of(request))
+        assert codec.wait_of(request) == 0, "once"
+    assert 6 < max(waits) <= 8
+    request = Request("https://example.com/", meta={"not_before": time.time() + 60})
+    assert 59 < codec.wait_of(request) <= 60
+    assert request.meta == {}
+    assert codec.wait_of(Request("https://example.com/", meta={"not_before": "soon"})) == 0
 
 
 def test_the_slot_that_scrapy_wrote_stays_behind_when_meta_is_copied(codec):

@@ -49,7 +49,7 @@ def test_a_run_that_has_ended_is_recorded_once_with_its_facts(redis_url, redis_c
     peer.exchange()
     [record] = ended_runs(redis_client, crawl.keys, 10)
     assert (record.namespace, record.run_id, record.reason) == ("site", run, "finished")
-    assert (record.done, record.pages, record.errors, record.discarded) == (3, 2, 1, 0)
+    assert (record.done, record.pages, record.errors, record.left) == (3, 2, 1, 0)
     assert record.started_at <= record.ended_at <= crawl.now()
 
 
@@ -61,7 +61,7 @@ def test_a_run_that_ends_at_its_page_limit_says_so(redis_url, redis_client):
     peer.exchange(Ack(claim.request_id, 1))
     peer.exchange()
     [record] = ended_runs(redis_client, crawl.keys, 10)
-    assert (record.reason, record.pages, record.discarded) == ("max_pages", 1, 1)
+    assert (record.reason, record.pages, record.left) == ("max_pages", 1, 1)
 
 
 def test_the_newest_runs_come_first(redis_url, redis_client, crawl):

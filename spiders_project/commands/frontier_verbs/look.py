@@ -55,7 +55,7 @@ def _screen(status: CrawlStatus, found: list[Blocker]) -> Iterator[str]:
     else:
         yield f"{status.namespace}: no run yet"
     yield ""
-    counts = ("seeds", "rejected", "queued", "delayed", "leased", "dead", "done", "pages", "discarded", "seen")
+    counts = ("seeds", "rejected", "queued", "delayed", "leased", "dead", "done", "pages", "seen")
     yield table(counts, [[getattr(status, name) for name in counts]])
     present = [worker for worker in status.workers if worker.seen_at or worker.leased]
     shown = present + [worker for worker in status.workers if worker not in present][: max(0, LEFT - len(present))]
@@ -86,7 +86,7 @@ def _runs(runs: list[EndedRun]) -> str:
     if not runs:
         return "no run has ended yet"
     return table(
-        ("run", "reason", "started", "ended", "done", "pages", "errors", "discarded"),
+        ("run", "reason", "started", "ended", "done", "pages", "errors", "left"),
         (
             (
                 run.run_id,
@@ -96,7 +96,7 @@ def _runs(runs: list[EndedRun]) -> str:
                 run.done,
                 run.pages,
                 run.errors,
-                run.discarded,
+                run.left,
             )
             for run in runs
         ),

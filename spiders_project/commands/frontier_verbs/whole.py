@@ -44,7 +44,7 @@ class Purge(Verb):
         client, keys = task.crawl.client, task.crawl.keys
         status = crawl_status(client, keys.namespace, keys.start_urls_key)
         counts = (
-            f"{status.seeds:,} seeds, {status.open:,} requests, {status.dead:,} dead letters and the memory of "
+            f"{status.seeds:,} seeds, {status.requests:,} requests, {status.dead:,} dead letters and the memory of "
             f"{status.seen:,} URLs seen will be deleted."
         )
         if not any(worker.alive for worker in status.workers) and not task.confirmed(f"{keys.namespace}: {counts}"):

@@ -11,7 +11,74 @@
 
 local call = redis.call
 local ns, worker = ARGV[1], ARGV[2]
+
+-- ---------------------------------------------------------------- all or nothing
+--
+-- Redis rolls nothing back: a script that fails half-way keeps what it has written. So each script looks at all its
+-- arguments, and at the type of each key that they lead to, before its first write; then nothing is left to fail.
+
+local function refuse_call(text) error(text, 0) end
+
+local FITS = {
+  s = function(value) return type(value) == 'string' end,
+  n = function(value) return type(value) == 'number' and value > -math.huge and value < math.huge end,
+  b = function(value) return type(value) == 'boolean' end,
+  t = function(value) return type(value) == 'table' end,
+  -- A fingerprint as a decimal number, or '' for a request that is not tested.
+  f = function(value) return type(value) == 'string' and (value == '' or string.find(value, '^%-?%d+$') ~= nil) end,
+  -- A text, or false for none.
+  o = function(value) return value == false or type(value) == 'string' end,
+}
+local NAMES = {s = 'a text', n = 'a number', b = 'true or false', t = 'an array', f = 'a fingerprint',
+               o = 'a text or false'}
+
+-- `row` is an array whose values, from `first` on, fit the letters of `shape`.
+local function expect(row, shape, what, first)
+  if type(row) ~= 'table' then refuse_call('MALFORMED ' .. what .. ' is no array') end
+  for place = 1, #shape do
+    local letter = string.sub(shape, place, place)
+    local index = place + (first or 1) - 1
+    if not FITS[letter](row[index]) then
+      refuse_call('MALFORMED ' .. what .. ': value ' .. index .. ' is ' .. type(row[index]) .. ', not ' .. NAMES[letter])
+    end
+  end
+end
+
+local function expect_all(rows, shape, what)
+  expect({rows}, 't', what)
+  for _, row in ipairs(rows) do expect(row, shape, what) end
+  return rows
+end
+
+local function expect_number(text, what)
+  if not tonumber(text) then refuse_call('MALFORMED ' .. what .. ' is no number') end
+end
+
+local function expect_texts(texts, what)
+  expect({texts}, 't', what)
+  for _, text in ipairs(texts) do expect({text}, 's', what) end
+  return texts
+end
+
+local looked_at = {}
+
+-- Somebody's own key under one of our names: the error says which.
+local function expect_key(key, kind)
+  if looked_at[key] then return end
+  local found = call('TYPE', key).ok
+  if found ~= kind and found ~= 'none' then
+    refuse_call('WRONGTYPE ' .. key .. ' is a ' .. found .. ', and should be a ' .. kind)
+  end
+  looked_at[key] = true
+end
+
+local function expect_queue(host) expect_key(ns .. ':host:' .. host, 'zset') end
+
+-- ---------------------------------------------------------------- terms, time, keys
+
 local terms = cmsgpack.unpack(ARGV[3])
+expect(terms, 'nnntsnnssnsn', 'terms')
+for _, own in pairs(terms[4]) do expect(own, 'nnn', "a host's terms") end
 local delay_ms, jitter, concurrency, host_terms = terms[1], terms[2], terms[3], terms[4]
 local order, max_idle_ms, max_pages, seeds_key, seeds_kind = terms[5], terms[6], terms[7], terms[8], terms[9]
 local run_candidate, expire_ms = terms[11], terms[12]
@@ -26,9 +93,21 @@ local k_deliveries, k_dead, k_local = ns .. ':deliveries', ns .. ':dead', ns .. 
 local k_leases, k_workers = ns .. ':leases:' .. worker, ns .. ':workers'
 local k_delays = ns .. ':delays'
 local k_seen, k_delayed, k_places = ns .. ':seen', ns .. ':delayed', ns .. ':delayed:places'
+local k_refused, k_replies, k_reports = ns .. ':refused', ns .. ':replies', ns .. ':reports'
+local k_hungry, k_rejected, k_ended_runs = ns .. ':hungry', ns .. ':start_urls:rejected', ns .. ':ended_runs'
 
--- A script that fails half-way keeps what it has written. So the keys that people write to by hand, or by mistake, are
--- looked at before the first write: with one of the wrong type, the whole script does nothing.
+for _, key in ipairs({k_requests, k_active, k_state, k_run, k_deliveries, k_dead, k_local, k_leases, k_seen, k_places,
+                      k_refused, k_replies, k_reports, k_delays}) do
+  expect_key(key, 'hash')
+end
+for _, key in ipairs({k_ready, k_waiting, k_workers, k_delayed, k_hungry}) do expect_key(key, 'zset') end
+expect_key(k_rejected, 'list')
+expect_key(k_ended_runs, 'stream')
+
+-- Both are seldom: most requests need not be looked up there.
+local has_deliveries = call('HLEN', k_deliveries) > 0
+local has_refused = call('HLEN', k_refused) > 0
+
 -- How many seeds wait; -1 where the key has another type than the settings say. That is somebody's slip (sadd for
 -- lpush), and must not end a crawl.
 local function seeds_waiting()
@@ -40,16 +119,9 @@ local function seeds_waiting()
   return call('LLEN', seeds_key)
 end
 
-if seeds_key ~= '' then seeds_waiting() end
-local has_deliveries = call('HLEN', k_deliveries) > 0  -- workers die seldom, so most requests need not be looked up
-for _, key in ipairs({k_requests, k_active, k_dead, k_local, k_leases, k_places, k_seen, k_delays}) do
-  call('HLEN', key)
-end
-for _, key in ipairs({k_ready, k_waiting, k_workers, k_delayed}) do call('ZCARD', key) end
-
 -- Numbers that a script may change many times: read once, written once by save().
 local state_fields = {'sequence', 'turn', 'leased', 'ended', 'idle_since'}
-local run_fields = {'pages', 'done', 'discarded', 'errors', 'max_pages', 'open'}
+local run_fields = {'pages', 'done', 'errors', 'max_pages', 'open'}
 local state, run, dirty = {}, {}, {}
 for i, value in ipairs(call('HMGET', k_state, unpack(state_fields))) do
   state[state_fields[i]] = tonumber(value or '0')
@@ -176,19 +248,18 @@ local function open_run()
   call('HSET', k_run, 'id', run_candidate, 'state', 'open', 'started_at', string.format('%.0f', now))
 end
 
--- Count requests that are thrown away because the run has its pages; `discarded` is this call's share of them.
-local discarded = 0
-
-local function discard(count)
-  discarded = discarded + count
-  set_run('discarded', run.discarded + count)
-end
-
 local function page_limit() return math.max(run.max_pages, max_pages) end
 
 local function limit_reached()
   local limit = page_limit()
   return run.open == 1 and limit > 0 and run.pages >= limit
+end
+
+-- How many requests may still be claimed in this run. Each that is leased may become a page, so the limit is met exactly;
+-- what is left over when the run has its pages waits for the next run.
+local function room()
+  local limit = page_limit()
+  return limit > 0 and math.max(0, limit - run.pages - state.leased) or math.huge
 end
 
 -- ---------------------------------------------------------------- the seen set
@@ -200,11 +271,14 @@ end
 
 --
 -- With DUPEFILTER_EXPIRE_SECONDS there are two generations: marks are made in the newer one, and looked for in both. When
--- the newer has grown that old it becomes the older one, so a mark is kept for once to twice that time; then Redis
--- itself drops the buckets, one by one.
+-- the newer has grown that old it becomes the older one, so a mark is kept for once to twice that time; what was the older
+-- one is dropped, some buckets a call. Redis's own expiry would not do: a term is set when a bucket is written, and
+-- the setting may be switched on after that, or off.
 
 local LOAD = 200
-local seen_fields = {'level', 'split', 'count', 'generation', 'since', 'old_level', 'old_split', 'old_count'}
+local DROPPED = 100  -- buckets in one call
+local seen_fields = {'level', 'split', 'count', 'generation', 'since', 'old_level', 'old_split', 'old_count',
+                     'drop_first', 'drop_end'}
 local seen, seen_changed = nil, false
 
 local function seen_load()
@@ -216,7 +290,8 @@ local function seen_load()
   if seen.since == 0 then
     seen.since = now
     seen_changed = true
-  elseif now - seen.since >= expire_ms then
+  elseif now - seen.since >= expire_ms and seen.drop_first == seen.drop_end then
+    if seen.generation > 0 then seen.drop_first, seen.drop_end = 0, 2 ^ seen.old_level + seen.old_split end
     seen.old_level, seen.old_split, seen.old_count = seen.level, seen.split, seen.count
     if now - seen.since >= 2 * expire_ms then seen.old_count = 0 end
     seen.level, seen.split, seen.count = 0, 0, 0
@@ -238,13 +313,13 @@ local function seen_key(generation, bucket)
   return string.format('%s:seen:%d:%d', ns, generation, bucket)
 end
 
-local function seen_expire(key)
-  if expire_ms > 0 then call('PEXPIRE', key, string.format('%.0f', seen.since + 2 * expire_ms - now)) end
-end
-
 local function seen_grow()
   local size = 2 ^ seen.level
   local from, to = seen.split, seen.split + size
+  local kind = call('TYPE', seen_key(seen.generation, from)).ok
+  if (kind ~= 'set' and kind ~= 'none') or call('EXISTS', seen_key(seen.generation, to)) == 1 then
+    return  -- somebody else's key: the set stays as it is
+  end
   local members = call('SMEMBERS', seen_key(seen.generation, from))
   local halves = {[from] = {}, [to] = {}}
   for _, member in ipairs(members) do
@@ -259,7 +334,16 @@ local function seen_grow()
     for first = 1, #half, 4000 do
       call('SADD', key, unpack(half, first, math.min(first + 3999, #half)))
     end
-    seen_expire(key)
+  end
+end
+
+-- The buckets that `seen_add` will touch are what they should be.
+local function seen_expect(fingerprint)
+  if not seen then seen_load() end
+  expect_key(seen_key(seen.generation, seen_bucket(fingerprint, seen.level, seen.split)), 'set')
+  expect_key(seen_key(seen.generation, seen.split), 'set')  -- which may be split
+  if seen.old_count > 0 then
+    expect_key(seen_key(seen.generation - 1, seen_bucket(fingerprint, seen.old_level, seen.old_split)), 'set')
   end
 end
 
@@ -274,17 +358,25 @@ local function seen_add(fingerprint, anew)
   local key = seen_key(seen.generation, seen_bucket(fingerprint, seen.level, seen.split))
   if call('SADD', key, fingerprint) == 0 then return false end
   seen_changed = true
-  seen_expire(key)
   seen.count = seen.count + 1
   if seen.count > LOAD * (2 ^ seen.level + seen.split) then seen_grow() end
   return true
 end
 
+-- Drop buckets of the generation before the older one.
+local function seen_drop()
+  local last = math.min(seen.drop_first + DROPPED, seen.drop_end) - 1
+  for bucket = seen.drop_first, last do call('UNLINK', seen_key(seen.generation - 2, bucket)) end
+  seen.drop_first = last + 1
+  if seen.drop_first >= seen.drop_end then seen.drop_first, seen.drop_end = 0, 0 end
+end
+
 local function seen_save()
   if not seen_changed then return end
+  if seen.drop_end > 0 then seen_drop() end
   local values = {}
   for i, field in ipairs(seen_fields) do
-    if i <= 3 or expire_ms > 0 then
+    if i <= 3 or seen.since > 0 then
       values[#values + 1] = field
       values[#values + 1] = string.format('%.0f', seen[field])
     end
@@ -300,14 +392,23 @@ local function delay_request(id, score, host, due)
   call('HSET', k_places, id, score .. ' ' .. host)
 end
 
+-- A put, and all that queueing it leads to, is what it should be; its values begin at `first`.
+local function expect_put(put, first)
+  expect(put, 'ssnfbn', 'put', first)
+  expect_queue(put[first + 1])
+  if put[first + 3] ~= '' then seen_expect(put[first + 3]) end
+end
+
+local function expect_puts(puts)
+  expect({puts}, 't', 'puts')
+  for _, put in ipairs(puts) do expect_put(put, 1) end
+  return puts
+end
+
 -- Queue a request and mark it; false when its fingerprint is known. `put` = {payload, host, priority, fingerprint,
 -- force, delay_ms}.
 local function put_request(put)
   local payload, host, priority, fingerprint, force, delay = unpack(put)
-  if limit_reached() then
-    discard(1)
-    return true
-  end
   if fingerprint ~= '' and not seen_add(fingerprint, force) and not force then return false end
   open_run()
   set_state('sequence', state.sequence + 1)
@@ -324,12 +425,21 @@ local function put_request(put)
 end
 
 -- A lease is "<queue score> <1 while downloading, else 0> <host>". An id that begins with "!" is no request but the
--- concurrency slot of a download that was never claimed (robots.txt, media).
+-- concurrency slot of a download that was never claimed (robots.txt, media); its score is the time when it may start.
 local function lease_of(id, leases)
   local value = call('HGET', leases, id)
   if not value then return nil end
   local score, downloading, host = string.match(value, '^(%S+) (%d) (.*)$')
   return score, downloading == '1', host
+end
+
+-- Whatever leases lead to, when they end, is what it should be; without `ids` it is all of them.
+local function expect_leases(leases, ids)
+  expect_key(leases, 'hash')
+  for _, id in ipairs(ids or call('HKEYS', leases)) do
+    local _, _, host = lease_of(id, leases)
+    if host then expect_queue(host) end
+  end
 end
 
 -- Whoever holds a lease must have a heartbeat that can fall silent, or nobody would ever give the lease back: also a
@@ -367,6 +477,7 @@ local function finish_request(id, leases)
   if not end_lease(id, leases) then return false end
   call('HDEL', k_requests, id)
   if has_deliveries then call('HDEL', k_deliveries, id) end
+  if has_refused then call('HDEL', k_refused, id) end
   set_run('done', run.done + 1)
   return true
 end

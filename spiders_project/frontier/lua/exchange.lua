@@ -12,13 +12,31 @@
 --          {'w', host, ms}                                      pause a host
 --          {'s', host, ms, first}                               a host asks for so long between two starts; with
 --                                                               `first` unless it has asked already
--- Returns  msgpack array {claims, dropped, discarded, seeds, open, next_ms, run, ended, lost, paused};
+-- Returns  msgpack array {claims, dropped, seeds, open, next_ms, run, ended, lost, paused};
 --          paused is {host: ms} of hosts without delay that the worker holds downloads of;
 --          claims are {id, payload, host, booking, deliveries}, dropped are 0-based indexes of operations
 
+local SHAPES = {a = 'sn', d = 'ss', l = 's', g = 's', r = 'sss', w = 'sn', s = 'snb'}  -- behind the kind
+
+expect_number(ARGV[4], 'sequence')
 local batch = cmsgpack.unpack(ARGV[5])
+expect(batch, 'tntnn', 'batch')
 local operations, want, held, share, local_count = unpack(batch)
-local k_replies, k_hungry = ns .. ':replies', ns .. ':hungry'
+for host, count in pairs(held) do expect({host, count}, 'sn', 'held') end
+
+local spoken_of = {}
+for _, operation in ipairs(operations) do
+  expect(operation, 's', 'operation')
+  local kind = operation[1]
+  if kind == 'p' then
+    expect_put(operation, 2)
+  else
+    if not SHAPES[kind] then refuse_call('MALFORMED operation: no kind ' .. kind) end
+    expect(operation, SHAPES[kind], 'operation ' .. kind, 2)
+    if kind ~= 'w' and kind ~= 's' then spoken_of[#spoken_of + 1] = operation[2] end
+  end
+end
+expect_leases(k_leases, spoken_of)
 
 -- The claims among `claimed` = {{id, booking}, ...} that are still leased to the worker.
 local function claims_of(claimed)
@@ -36,6 +54,7 @@ local function claims_of(claimed)
 end
 
 local function first_due()
+  if run.open == 0 or room() == 0 then return -1 end  -- nothing is handed out, however due it is
   local due = math.huge
   for _, key in ipairs({k_waiting, k_delayed}) do
     local first = call('ZRANGE', key, 0, 0, 'WITHSCORES')
@@ -56,38 +75,47 @@ local function paused_hosts()
   return paused
 end
 
-local function answer(claims, dropped, discarded, lost)
-  return cmsgpack.pack({claims, dropped, discarded, seeds_waiting(), call('HLEN', k_requests), first_due(),
-                        call('HGET', k_run, 'id') or '', state.ended, lost, paused_hosts()})
+-- What is left over when a run has its pages is no open work, and seeds that come meanwhile are the next run's.
+local function answer(claims, dropped, lost)
+  local open = run.open == 1 and call('HLEN', k_requests) or 0
+  local seeds = limit_reached() and 0 or seeds_waiting()
+  return cmsgpack.pack({claims, dropped, seeds, open, first_due(), call('HGET', k_run, 'id') or '', state.ended, lost,
+                        paused_hosts()})
 end
 
 local function remember_reply(claimed, dropped, lost)
-  call('HSET', k_replies, worker, cmsgpack.pack({ARGV[4], claimed, dropped, discarded, lost}))
+  call('HSET', k_replies, worker, cmsgpack.pack({ARGV[4], claimed, dropped, lost}))
 end
 
 local reply = call('HGET', k_replies, worker)
-local said = reply and cmsgpack.unpack(reply) or {'0', {}, {}, 0, false}
+local said = reply and cmsgpack.unpack(reply) or {'0', {}, {}, false}
 if said[1] == ARGV[4] then
   -- The reply to this batch was lost on the way: say again what was said, do nothing twice.
-  return answer(claims_of(said[2]), said[3], said[4], said[5])
+  return answer(claims_of(said[2]), said[3], said[4])
 elseif tonumber(said[1]) ~= tonumber(ARGV[4]) - 1 then
   -- What this worker said last is not known here, so its acks may stand on puts that are gone.
   remember_reply({}, {}, true)
-  return answer({}, {}, 0, true)
+  return answer({}, {}, true)
 end
 
 -- ---------------------------------------------------------------- operations
 
 local REFUSED_MS = 1000  -- until a refused request is offered again
 
--- Leave a request to workers of another version; false when none is alive.
+-- Leave a request to workers of a version that has not refused it yet; false when none is alive.
 local function refuse(id, letter, version)
+  local refused_by = cmsgpack.unpack(call('HGET', k_refused, id) or cmsgpack.pack({}))
+  refused_by[version] = true
   for _, other in ipairs(call('ZRANGE', k_workers, 0, -1)) do
-    local report = call('HGET', ns .. ':reports', other)
-    local other_version = report and cjson.decode(report).version
-    if other_version and other_version ~= version then
+    local is_report, report = pcall(cjson.decode, call('HGET', k_reports, other) or '')
+    local other_version = is_report and type(report) == 'table' and report.version
+    if type(other_version) == 'string' and not refused_by[other_version] then
       local score, host = end_lease(id, k_leases)
-      if score then delay_request(id, score, host, now + REFUSED_MS) end
+      if score then
+        call('HSET', k_refused, id, cmsgpack.pack(refused_by))
+        has_refused = true
+        delay_request(id, score, host, now + REFUSED_MS)
+      end
       return true
     end
   end
@@ -127,60 +155,35 @@ if local_count > 0 then call('HSET', k_local, worker, local_count) else call('HD
 -- A worker that joins is activity: an end that was near when it came is not its end.
 if ARGV[4] == '1' then set_state('idle_since', 0) end
 
--- ---------------------------------------------------------------- the page limit
-
--- Throw away up to `most` requests of `host`'s queue; returns how many.
-local function discard_queue(host, most)
-  local ids = call('ZRANGE', ns .. ':host:' .. host, 0, most - 1)
-  if #ids > 0 then
-    call('HDEL', k_requests, unpack(ids))
-    call('HDEL', k_deliveries, unpack(ids))
-    call('ZREM', ns .. ':host:' .. host, unpack(ids))
-    discard(#ids)
-  end
-  return #ids
-end
-
--- Throw away what is left over, a bounded number each call, once the run has its pages. Hosts stay booked and paused.
-if limit_reached() then
-  local budget, empty = 1000, 0
-  while budget > 0 do
-    local host = call('ZRANGE', k_ready, 0, 0)[1]
-    if not host then break end
-    budget = budget - discard_queue(host, budget)
-    if call('EXISTS', ns .. ':host:' .. host) == 0 then call('ZREM', k_ready, host) end
-  end
-  while budget > 0 do
-    local host = call('ZRANGE', k_waiting, empty, empty)[1]
-    if not host then break end
-    budget = budget - math.max(1, discard_queue(host, budget))
-    if call('EXISTS', ns .. ':host:' .. host) == 0 then empty = empty + 1 end
-  end
-  local ids = call('ZRANGE', k_delayed, 0, math.max(0, budget - 1))
-  if #ids > 0 then
-    call('HDEL', k_requests, unpack(ids))
-    call('HDEL', k_deliveries, unpack(ids))
-    call('HDEL', k_places, unpack(ids))
-    call('ZREM', k_delayed, unpack(ids))
-    discard(#ids)
-  end
-  want = 0
-elseif page_limit() > 0 then
-  -- Each leased request may become a page: hand out only what the limit still holds, so it is met exactly.
-  want = math.min(want, page_limit() - run.pages - state.leased)
-end
-
 -- ---------------------------------------------------------------- claim
 
-if want > 0 or limit_reached() then
+want = math.min(want, room())
+
+-- Which hosts a claim leads to shows only on the way, and by now the operations are carried out. So a queue of the wrong
+-- type ends the claiming, and not the script: what was done is remembered, and the error comes after that.
+local broken
+
+local function is_sound(host)
+  local key = ns .. ':host:' .. host
+  if not looked_at[key] and not pcall(expect_key, key, 'zset') then
+    broken = broken or 'WRONGTYPE ' .. key .. ' is a ' .. call('TYPE', key).ok .. ', and should be a zset'
+  end
+  return not broken
+end
+
+if want > 0 and run.open == 1 then
   for _, id in ipairs(call('ZRANGEBYSCORE', k_delayed, '-inf', now, 'LIMIT', 0, 200)) do
-    local score, host = string.match(call('HGET', k_places, id), '^(%S+) (.*)$')
+    local score, host = string.match(call('HGET', k_places, id) or '', '^(%S+) (.*)$')
+    if host and not is_sound(host) then break end
     call('ZREM', k_delayed, id)
     call('HDEL', k_places, id)
-    call('ZADD', ns .. ':host:' .. host, score, id)
-    joined(host, tonumber(score))
+    if host then
+      call('ZADD', ns .. ':host:' .. host, score, id)
+      joined(host, tonumber(score))
+    end
   end
   for _, host in ipairs(call('ZRANGEBYSCORE', k_waiting, '-inf', now, 'LIMIT', 0, 1000)) do
+    if not is_sound(host) then break end
     call('ZREM', k_waiting, host)
     offer(host)
   end
@@ -257,12 +260,12 @@ local function only_full_hosts()
 end
 
 -- First the hosts that have not their share of this worker; when there are no others, any that is not owed to others.
-for pass = 1, 2 do
+for pass = 1, run.open == 1 and 2 or 0 do
   if pass == 2 and (#claimed >= want or not only_full_hosts()) then break end
   local skipped = 0
   while #claimed < want do
     local host = call('ZRANGE', k_ready, skipped, skipped)[1]
-    if not host then break end
+    if not host or not is_sound(host) then break end
     if owes_others(host) or (pass == 1 and has_share(host)) then
       skipped = skipped + 1
     else
@@ -275,7 +278,10 @@ if #claimed < want then call('ZADD', k_hungry, now, worker) end
 
 -- ---------------------------------------------------------------- the end of the run
 
-if call('HLEN', k_requests) == 0 and seeds_waiting() == 0 and call('HLEN', k_local) == 0 then
+-- Nobody works any more, and either nothing is left, or what is left is for the next run.
+local has_its_pages = limit_reached() and state.leased == 0
+local is_empty = (run.open == 0 or call('HLEN', k_requests) == 0) and seeds_waiting() == 0
+if (is_empty or has_its_pages) and call('HLEN', k_local) == 0 then
   if state.idle_since == 0 then
     set_state('idle_since', now)
   elseif now - state.idle_since >= max_idle_ms then
@@ -284,9 +290,9 @@ if call('HLEN', k_requests) == 0 and seeds_waiting() == 0 and call('HLEN', k_loc
       set_run('open', 0)
       call('HSET', k_run, 'state', 'finished', 'ended_at', ended_at, 'reason', reason)
       local started = call('HMGET', k_run, 'id', 'started_at')
-      call('XADD', ns .. ':ended_runs', 'MAXLEN', '~', 1000, '*', 'id', started[1], 'reason', reason,
+      call('XADD', k_ended_runs, 'MAXLEN', '~', 1000, '*', 'id', started[1], 'reason', reason,
            'started_at', started[2], 'ended_at', ended_at, 'done', run.done, 'pages', run.pages,
-           'errors', run.errors, 'discarded', run.discarded)
+           'errors', run.errors, 'left', call('HLEN', k_requests))
     end
     set_state('ended', state.ended + 1)
     set_state('idle_since', now)
@@ -298,4 +304,5 @@ end
 save()
 seen_save()
 remember_reply(claimed, dropped, false)
-return answer(claims, dropped, discarded, false)
+if broken then return redis.error_reply(broken) end
+return answer(claims, dropped, false)

@@ -10,25 +10,30 @@ local KEEP_REPORTS = 200
 
 local MOST = 500  -- requests given back in one call, so that the script stays short
 
-if call('HLEN', ns .. ':reports') > KEEP_REPORTS then
-  for _, other in ipairs(call('HKEYS', ns .. ':reports')) do
-    if not call('ZSCORE', k_workers, other) then call('HDEL', ns .. ':reports', other) end
-  end
-end
-
+expect_number(ARGV[5], 'patience')
+expect_number(ARGV[6], 'deliveries')
 local patience, most_deliveries = tonumber(ARGV[5]), tonumber(ARGV[6])
 
 -- Who was silent itself (Redis stood still, or the network) has no right to judge: the others may be late as well.
 local before = tonumber(call('ZSCORE', k_workers, worker) or '0')
 if now - before > patience * 3 / 4 then patience = 0 end
 
+local silent = patience > 0 and call('ZRANGEBYSCORE', k_workers, '-inf', now - patience, 'LIMIT', 0, 100) or {}
+for _, dead in ipairs(silent) do expect_leases(ns .. ':leases:' .. dead) end
+
+if call('HLEN', k_reports) > KEEP_REPORTS then
+  for _, other in ipairs(call('HKEYS', k_reports)) do
+    if not call('ZSCORE', k_workers, other) then call('HDEL', k_reports, other) end
+  end
+end
+
 call('ZADD', k_workers, string.format('%.0f', now), worker)
-call('HSET', ns .. ':reports', worker, ARGV[4])
+call('HSET', k_reports, worker, ARGV[4])
 
 local returned, buried, gone = 0, 0, 0
 
 if patience > 0 then
-  for _, dead in ipairs(call('ZRANGEBYSCORE', k_workers, '-inf', now - patience, 'LIMIT', 0, 100)) do
+  for _, dead in ipairs(silent) do
     local leases = ns .. ':leases:' .. dead
     for _, id in ipairs(call('HKEYS', leases)) do
       if returned + buried >= MOST then break end
@@ -50,7 +55,7 @@ if patience > 0 then
     if call('EXISTS', leases) == 0 then
       call('ZREM', k_workers, dead)
       call('HDEL', k_local, dead)
-      call('HDEL', ns .. ':replies', dead)
+      call('HDEL', k_replies, dead)
       gone = gone + 1
     end
   end

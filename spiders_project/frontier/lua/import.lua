@@ -8,9 +8,33 @@
 --          {'seen', fingerprint, ...}
 --          Of a request that is not tested, and of the other kinds, the fingerprint is the record's own, so that a dump
 --          that is read twice adds nothing twice.
--- Returns  how many records (of 'seen': fingerprints) were new here; -1 when the run has its pages
+-- Returns  how many records (of 'seen': fingerprints) were new here
 
-if limit_reached() then return -1 end
+local SHAPES = {request = 'ssnfn', dead = 'fssn', seed = 'fsn', rejected = 'fs'}  -- behind the kind
+
+local records = cmsgpack.unpack(ARGV[4])
+expect({records}, 't', 'records')
+for _, record in ipairs(records) do
+  expect(record, 's', 'record')
+  local kind, last = record[1], 2
+  if kind == 'seen' then
+    last = #record
+  elseif not SHAPES[kind] then
+    refuse_call('MALFORMED record: no kind ' .. kind)
+  else
+    expect(record, SHAPES[kind], 'record ' .. kind, 2)
+  end
+  if kind == 'request' then
+    expect_queue(record[3])
+    if record[5] ~= '' then seen_expect(record[5]) end
+  else
+    for index = 2, last do
+      expect(record, 'f', 'record ' .. kind, index)
+      seen_expect(record[index])
+    end
+  end
+end
+expect_key(seeds_key, seeds_kind)
 
 local function add(record)
   local kind, mark = record[1], record[2]
@@ -23,7 +47,7 @@ local function add(record)
     set_state('sequence', state.sequence + 1)
     call('HSET', k_dead, string.format('%010x', state.sequence), cmsgpack.pack({record[3], record[4], record[5]}))
   elseif kind == 'rejected' then
-    call('RPUSH', ns .. ':start_urls:rejected', record[3])
+    call('RPUSH', k_rejected, record[3])
   elseif seeds_kind == 'set' then
     call('SADD', seeds_key, record[3])
   elseif seeds_kind == 'zset' then
@@ -35,7 +59,7 @@ local function add(record)
 end
 
 local new = 0
-for _, record in ipairs(cmsgpack.unpack(ARGV[4])) do
+for _, record in ipairs(records) do
   if record[1] == 'seen' then
     for index = 2, #record do
       if seen_add(record[index]) then new = new + 1 end

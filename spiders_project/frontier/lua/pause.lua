@@ -5,6 +5,9 @@
 -- Returns  {requests in its queue, 1 when it was held before, else 0}
 
 local host, ms = ARGV[4], ARGV[5]
+expect({host}, 's', 'host')
+expect_queue(host)
+if ms ~= 'inf' then expect_number(ms, 'pause') end
 local before = call('ZSCORE', k_waiting, host)
 local held = tonumber(before or '0')
 

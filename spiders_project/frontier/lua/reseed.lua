@@ -3,10 +3,13 @@
 -- ARGV[4]  msgpack array of {element of the list of rejected entries, entry}
 -- Returns  how many went back
 
+local rows = expect_all(cmsgpack.unpack(ARGV[4]), 'ss', 'rejected seed')
+expect_key(seeds_key, seeds_kind)
+
 local count = 0
-for _, row in ipairs(cmsgpack.unpack(ARGV[4])) do
+for _, row in ipairs(rows) do
   local element, entry = unpack(row)
-  if call('LREM', ns .. ':start_urls:rejected', 1, element) == 1 then
+  if call('LREM', k_rejected, 1, element) == 1 then
     if seeds_kind == 'set' then
       call('SADD', seeds_key, entry)
     elseif seeds_kind == 'zset' then

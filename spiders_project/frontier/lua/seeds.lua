@@ -1,12 +1,15 @@
 -- Replace entries of start_urls by their requests, or set them aside with the reason; an entry that is gone is skipped.
 --
 -- ARGV[4]  msgpack array of verdicts {entry, puts, rejected or false, max_pages};
---          a put is {payload, host, priority, fingerprint, force}, rejected the text to keep
+--          a put is {payload, host, priority, fingerprint, force, delay_ms}, rejected the text to keep
 -- Returns  how many requests were queued
 
 -- How many rejected entries are kept; the oldest go first.
 local KEEP = 10000
-local k_rejected = ns .. ':start_urls:rejected'
+
+local verdicts = expect_all(cmsgpack.unpack(ARGV[4]), 'ston', 'verdict')
+for _, verdict in ipairs(verdicts) do expect_puts(verdict[2]) end
+expect_key(seeds_key, seeds_kind)
 
 local function take(entry)
   if seeds_kind == 'set' then return call('SREM', seeds_key, entry) end
@@ -15,7 +18,7 @@ local function take(entry)
 end
 
 local queued = 0
-for _, verdict in ipairs(cmsgpack.unpack(ARGV[4])) do
+for _, verdict in ipairs(verdicts) do
   local entry, puts, rejected, pages = unpack(verdict)
   if take(entry) == 1 then
     for _, put in ipairs(puts) do

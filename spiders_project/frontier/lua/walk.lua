@@ -6,6 +6,8 @@
 
 local MOST_BYTES = 4 * 1024 * 1024  -- of payloads in one answer, about
 
+expect_number(ARGV[4], 'number')
+expect_number(ARGV[5], 'count')
 local number = tonumber(ARGV[4])
 local last = math.min(number + tonumber(ARGV[5]) - 1, state.sequence)
 local found, bytes = {}, 0
