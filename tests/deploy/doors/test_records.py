@@ -76,7 +76,7 @@ def test_what_scrapyd_calls_finished_is_told_apart_and_logs_are_followed(
 
         eventually(lambda: {key: known.state for key, known in found().items()} == both)
         eventually(lambda: found()[job.id].record.worker)
-    assert NodeClient(two).status(crashed) == "finished"
+    eventually(lambda: NodeClient(two).status(crashed) == "finished")
 
     listed = {entry["id"]: entry for entry in json.loads(deploy("jobs", "--json")[0])}
     failed, running = listed[crashed], listed[job.id]
