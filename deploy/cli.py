@@ -16,6 +16,7 @@ from deploy.verbs.nodes import targets
 from deploy.verbs.records import history_command, jobs_command, logs_command
 from deploy.verbs.release import push_command
 from deploy.verbs.seed import seed_command
+from deploy.verbs.timers import timers_group
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +38,7 @@ def cli() -> None:
 for command in (
     *(up, down, status),
     *(targets, push_command, schedule_command, jobs_command, cancel_command, seed_command, crawl_command),
-    *(logs_command, history_command),
+    *(logs_command, history_command, timers_group),
 ):
     cli.add_command(command)
 

@@ -13,7 +13,7 @@ from spiders_project.jobs.record import DIED, JobRecord
 if TYPE_CHECKING:
     import redis
 
-__all__ = ["JobRecord", "as_json", "complete_as_died", "get", "get_all", "local_time", "newest"]
+__all__ = ["JobRecord", "as_json", "complete_as_died", "get", "get_all", "local_time", "newest", "utc_time"]
 
 get, get_all, newest = store.get, store.get_all, store.newest
 
@@ -81,11 +81,12 @@ def as_json(record: JobRecord) -> dict[str, Any]:
     """The record as ``--json`` prints it; times are ISO 8601 in UTC."""
     fields = {name: getattr(record, name) for name in JobRecord.__dataclass_fields__}
     for name in ("started_at", "ended_at", "seen_at"):
-        fields[name] = _utc(fields[name])
+        fields[name] = utc_time(fields[name])
     return {**fields, "stats": dict(record.stats), "failed": record.failed}
 
 
-def _utc(seconds: float | None) -> str | None:
+def utc_time(seconds: float | None) -> str | None:
+    """``2026-11-30T22:41:07+00:00``; None for None."""
     return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds") if seconds else None
 
 
