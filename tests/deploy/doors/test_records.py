@@ -88,12 +88,11 @@ def test_what_scrapyd_calls_finished_is_told_apart_and_logs_are_followed(
     assert running["record"]["started_at"].endswith("+00:00")
     assert running["record"]["worker"].startswith(f"node1:{job.id}:")
 
-    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "Asia/Kolkata")
+        time.tzset()
+        table, _ = deploy("jobs", "--failed", "--since", "1h")
     time.tzset()
-    table, _ = deploy("jobs", "--failed", "--since", "1h")
-    monkeypatch.undo()
-    time.tzset()
-    monkeypatch.chdir(at_the_door)
     (row,) = [line for line in table.splitlines() if crashed in line]
     assert job.id not in table
     assert " IST " in row
