@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from redis.exceptions import NoScriptError
+from redis.exceptions import NoScriptError, RedisError
 
 from spiders_project.frontier.connection import translated
 from spiders_project.jobs.record import JobRecord, record_of
@@ -128,9 +128,14 @@ def get_all(client: redis.Redis, job_ids: Iterable[str]) -> list[JobRecord]:
         pipe = client.pipeline(transaction=False)
         for job_id in wanted:
             pipe.hgetall(KEYS.job(job_id))
-        found = pipe.execute()
+        found = pipe.execute(raise_on_error=False)
         now = _now(client)
-    return [record_of(job_id, fields, now) for job_id, fields in zip(wanted, found, strict=True) if fields]
+        for answer in found:
+            # A key that somebody made something else of is no record, and harms no other.
+            if isinstance(answer, RedisError) and "WRONGTYPE" not in str(answer):
+                raise answer
+    pairs = zip(wanted, found, strict=True)
+    return [record_of(job_id, fields, now) for job_id, fields in pairs if isinstance(fields, dict) and fields]
 
 
 def newest(client: redis.Redis, since: float | None = None) -> Iterator[JobRecord]:
