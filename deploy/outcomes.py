@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from deploy.jobs import Job
-from deploy.records import as_json, get_all, newest
+from deploy.records import as_json, get_all, newest, running
 from spiders_project.jobs.record import DIED, FAILED, FINISHED, RUNNING, JobRecord
 
 if TYPE_CHECKING:
@@ -67,9 +67,12 @@ class Outcome:
             return node_says or SILENT
         if self.record.state != RUNNING:
             return self.record.state
+        if node_says == FINISHED:
+            return DIED  # its process has ended, without a last word
+        forgotten = node_says is None and self.node_answers
         if self.record.alive:
-            return ORPHAN if self.node_answers and node_says not in {PENDING, RUNNING} else RUNNING
-        return DIED if self.node_answers and node_says not in {PENDING, RUNNING} else SILENT
+            return ORPHAN if forgotten else RUNNING
+        return DIED if forgotten else SILENT
 
     @property
     def reason(self) -> str | None:
@@ -127,7 +130,7 @@ def gather(
     jobs = {job.id: job for of_node in listed.done.values() for job in of_node}
     records: dict[str, JobRecord] = {}
     if client is not None:
-        records = {record.id: record for record in newest(client, records_since)}
+        records = {record.id: record for record in (*newest(client, records_since), *running(client))}
         records |= {record.id: record for record in get_all(client, jobs.keys() - records.keys())}
     wanted = set(nodes)
     outcomes = [

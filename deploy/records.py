@@ -13,9 +13,9 @@ from spiders_project.jobs.record import DIED, JobRecord
 if TYPE_CHECKING:
     import redis
 
-__all__ = ["JobRecord", "as_json", "complete_as_died", "get", "get_all", "local_time", "newest", "utc_time"]
+__all__ = ["JobRecord", "as_json", "complete_as_died", "get", "get_all", "local_time", "newest", "running", "utc_time"]
 
-get, get_all, newest = store.get, store.get_all, store.newest
+get, get_all, newest, running = store.get, store.get_all, store.newest, store.running
 
 #: How long the record of a job is kept that could write none itself, in seconds: the default of JOB_RECORDS_SECONDS.
 KEEP_SECONDS = 30 * 86_400

@@ -161,6 +161,11 @@ class FleetKeys:
         """Sorted set job id → time of its start in ms: the index of the records."""
         return "fleet:jobs"
 
+    @property
+    def running(self) -> str:
+        """Sorted set job id → time of its start in ms: those that have not told their end."""
+        return "fleet:jobs:running"
+
     def job(self, job: str) -> str:
         """Hash: the record of one job."""
         return f"fleet:job:{job}"

@@ -87,12 +87,14 @@ class JobRecord:
             except FrontierUnavailable as error:
                 logger.debug("The job's record waits: %s", error)  # the scheduler says that Redis is away
             except FrontierError as error:
-                logger.log(logging.DEBUG if self._refused else logging.WARNING, "No record of this job: %s", error)
-                self._refused = True
-            except Exception:
-                logger.exception("No record of this job")
-                return
+                self._complain(error)
+            except Exception as error:  # noqa: BLE001 - the thread must outlive any surprise
+                self._complain(error)
             self._stopped.wait(self._options.frontier_lease_seconds / BEATS_PER_LEASE)
+
+    def _complain(self, error: Exception) -> None:
+        logger.log(logging.DEBUG if self._refused else logging.WARNING, "No record of this job: %s", error)
+        self._refused = True
 
     def _write(self, state: str, **more: str) -> None:
         if self._client is None:
@@ -154,7 +156,7 @@ class JobRecord:
                     continue
                 logger.warning("The job's record lacks its end: %s", error)
             except FrontierError as error:
-                logger.log(logging.DEBUG if self._refused else logging.WARNING, "No record of this job: %s", error)
+                self._complain(error)
             break
         if self._client is not None:
             self._client.close()

@@ -7,13 +7,12 @@ whole command, so it knows of refused settings, of spiders that cannot be import
 from __future__ import annotations
 
 import atexit
-import logging
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 from spiders_project.config import Options
-from spiders_project.errors import ConfigError, CrawlerError
+from spiders_project.errors import ConfigError
 from spiders_project.frontier.connection import blocking_client
 from spiders_project.jobs import store
 from spiders_project.jobs.last_error import LastError, fit_to_keep, secrets_of, text_of
@@ -21,8 +20,6 @@ from spiders_project.jobs.record import FAILED, age_of_process, facts_of, state_
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-logger = logging.getLogger(__name__)
 
 NOT_OPENED, NOT_CLOSED, REFUSED = "not_opened", "not_closed", "refused"
 
@@ -56,7 +53,7 @@ class LastWord:
             self._state, self._reason = state_of(reason), reason
 
     def say(self) -> None:
-        """Write; what fails here is logged, for nobody is left to hear of it otherwise."""
+        """Write; raises nothing, for nobody is left to hear of it."""
         try:
             options = _options(self.settings)
             if not options.job_records_max:
@@ -78,10 +75,9 @@ class LastWord:
                 last=True,
             )
             client.close()
-        except CrawlerError as error:
-            logger.warning("The end of job %s is not recorded: %s", self._job, error)
-        except Exception:
-            logger.exception("The end of job %s is not recorded", self._job)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the process ends now
+            # Not by logging, which is not set up yet in a job that fails early. Scrapyd logs what comes here.
+            sys.stderr.write(f"The end of job {self._job} is not recorded: {error}\n")
 
     def _error(self) -> str:
         # Set by the interpreter when it prints the traceback of what nobody caught.

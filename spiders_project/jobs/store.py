@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from redis.exceptions import NoScriptError, RedisError
 
 from spiders_project.frontier.connection import translated
-from spiders_project.jobs.record import JobRecord, record_of
+from spiders_project.jobs.record import RUNNING, JobRecord, record_of
 from spiders_project.keys import FleetKeys
 
 if TYPE_CHECKING:
@@ -76,8 +76,14 @@ def write(
         started: Any = _run(client, KEYS.job(job_id), arguments)
         if not started:
             return None
-        # A call of its own: on Redis Cluster the two keys lie on different nodes.
-        client.zadd(KEYS.jobs, {job_id: int(started)})
+        # Not in the script: on Redis Cluster these keys lie on other nodes.
+        pipe = client.pipeline(transaction=False)
+        pipe.zadd(KEYS.jobs, {job_id: int(started)})
+        if state == RUNNING:
+            pipe.zadd(KEYS.running, {job_id: int(started)})
+        else:
+            pipe.zrem(KEYS.running, job_id)
+        pipe.execute()
     return int(started) / 1000
 
 
@@ -97,7 +103,8 @@ def trim(client: redis.Redis, keep_seconds: int, most: int) -> None:
         FrontierError: Redis refuses.
     """
     with translated():
-        client.zremrangebyscore(KEYS.jobs, "-inf", round((_now(client) - keep_seconds) * 1000))
+        for index in (KEYS.jobs, KEYS.running):  # a job that runs for longer puts itself back
+            client.zremrangebyscore(index, "-inf", round((_now(client) - keep_seconds) * 1000))
         excess: Any = client.zcard(KEYS.jobs)
         excess -= most
         if excess > 0:
@@ -106,6 +113,7 @@ def trim(client: redis.Redis, keep_seconds: int, most: int) -> None:
             for job_id in oldest:
                 pipe.unlink(KEYS.job(job_id.decode()))
                 pipe.zrem(KEYS.jobs, job_id)
+                pipe.zrem(KEYS.running, job_id)
             pipe.execute()
 
 
@@ -122,11 +130,16 @@ def get(client: redis.Redis, job_id: str) -> JobRecord | None:
 def get_all(client: redis.Redis, job_ids: Iterable[str]) -> list[JobRecord]:
     """The records of these jobs, in their order, as far as there are any; raises as ``get``."""
     wanted = list(job_ids)
-    if not wanted:
-        return []
+    found: list[JobRecord] = []
+    for start in range(0, len(wanted), _PAGE):
+        found += _page(client, wanted[start : start + _PAGE])
+    return found
+
+
+def _page(client: redis.Redis, job_ids: list[str]) -> list[JobRecord]:
     with translated():
         pipe = client.pipeline(transaction=False)
-        for job_id in wanted:
+        for job_id in job_ids:
             pipe.hgetall(KEYS.job(job_id))
         found = pipe.execute(raise_on_error=False)
         now = _now(client)
@@ -134,7 +147,7 @@ def get_all(client: redis.Redis, job_ids: Iterable[str]) -> list[JobRecord]:
             # A key that somebody made something else of is no record, and harms no other.
             if isinstance(answer, RedisError) and "WRONGTYPE" not in str(answer):
                 raise answer
-    pairs = zip(wanted, found, strict=True)
+    pairs = zip(job_ids, found, strict=True)
     return [record_of(job_id, fields, now) for job_id, fields in pairs if isinstance(fields, dict) and fields]
 
 
@@ -147,8 +160,17 @@ def newest(client: redis.Redis, since: float | None = None) -> Iterator[JobRecor
             ids: Any = client.zrevrangebyscore(KEYS.jobs, "+inf", lowest, start=offset, num=_PAGE)
         if not ids:
             return
-        yield from get_all(client, [job_id.decode("utf-8", "replace") for job_id in ids])
+        yield from _page(client, [job_id.decode("utf-8", "replace") for job_id in ids])
         offset += len(ids)
+
+
+def running(client: redis.Redis) -> list[JobRecord]:
+    """The records of jobs that have not told their end, the oldest first: alive, or silent; raises as ``get``."""
+    with translated():
+        ids: Any = client.zrange(KEYS.running, 0, -1)
+    return [
+        one for one in get_all(client, [job_id.decode("utf-8", "replace") for job_id in ids]) if one.state == RUNNING
+    ]
 
 
 def _now(client: redis.Redis) -> float:

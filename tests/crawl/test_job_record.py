@@ -75,6 +75,29 @@ def test_what_fails_leaves_its_traceback_also_before_the_spider_is_open(site, cr
     assert "LookupError: nothing in http://" in record.error
 
 
+def test_a_job_whose_user_may_write_no_record_crawls_on_and_says_so_once(site, crawl, redis_client, redis_url):
+    redis_client.acl_setuser(
+        "crawler", enabled=True, passwords=["+few-rights"], keys=["tree:*"],
+        categories=["+@read", "+@write", "+@scripting", "+@connection", "-@dangerous", "-@admin"],
+        commands=["+time"],
+    )  # fmt: skip
+    try:
+        tree = site(20, latency=0.2)
+        run = crawl()
+        run.seed(tree.url(0))
+        (worker,) = run.start(
+            redis_url=f"redis://crawler:few-rights@{redis_url.partition('@')[2]}",
+            arguments=job("narrow"), CONCURRENT_REQUESTS=4,
+        )  # fmt: skip
+        run.finish()
+    finally:
+        redis_client.acl_deluser("crawler")
+    assert set(run.stored) == tree.expected
+    assert worker.log.count("No record of this job: Redis refuses this user") == 1
+    assert "Traceback" not in worker.log
+    assert store.get(redis_client, "narrow") is None
+
+
 def test_a_plain_crawl_leaves_no_record_and_a_job_without_our_extension_leaves_one_at_its_end(
     site, crawl, redis_client
 ):

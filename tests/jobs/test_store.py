@@ -110,6 +110,19 @@ def test_the_newest_jobs_come_first_and_the_oldest_are_forgotten(write, redis_cl
     assert [one.id for one in store.newest(redis_client)] == ["j5", "j4"]
 
 
+def test_jobs_that_have_not_told_their_end_are_found_at_once(write, redis_client):
+    for number in range(4):
+        write(f"j{number}", age=60.0 - number)
+    write("j1", state="finished", reason="finished")
+    records.complete_as_died(redis_client, "j2")
+    assert [one.id for one in records.running(redis_client)] == ["j0", "j3"]
+    write("j2")
+    redis_client.delete(store.KEYS.job("j3"))  # expired
+    assert [one.id for one in records.running(redis_client)] == ["j0", "j2"]
+    store.trim(redis_client, 59, 10)
+    assert [one.id for one in records.running(redis_client)] == ["j2"]
+
+
 def test_pages_of_the_index_are_read_to_their_end(write, redis_client, monkeypatch):
     monkeypatch.setattr(store, "_PAGE", 2)
     for number in range(5):

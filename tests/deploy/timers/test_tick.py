@@ -149,6 +149,46 @@ def test_a_supervisor_that_dies_while_it_starts_a_crawl_loses_and_doubles_nothin
     assert state().next == T0 + 120
 
 
+class Dying(TimerStore):
+    """A store whose user dies at one of its calls, before it or after it."""
+
+    def __init__(self, client, at, *, after):
+        super().__init__(client)
+        self.at, self.after, self.calls = at, after, 0
+
+    def _dies(self, call):
+        self.calls += 1
+        if self.calls != self.at:
+            return call()
+        if self.after:
+            call()
+        raise ZeroDivisionError
+
+    def read(self):
+        return self._dies(super().read)
+
+    def swap(self, *args):
+        return self._dies(lambda: TimerStore.swap(self, *args))
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("at", [1, 2, 3])
+@pytest.mark.parametrize("overlap", ["skip", "queue"])
+def test_whatever_call_a_supervisor_dies_at_each_time_starts_one_run(redis_client, tick, ledger, overlap, at, after):
+    """The calls are: read all, claim, take the claim back."""
+    ledger.overlap = overlap
+    often = fleet(t={"interval": 60, "crawl": "site"})
+    tick(T0, often)
+    for turn in (1, 2, 3):
+        dying = Timers(Dying(redis_client, at, after=after), CrawlStarts(ledger), lambda _: None)
+        with pytest.raises(ZeroDivisionError):
+            dying.tick(T0 + 60 * turn, often)
+        tick(T0 + 60 * turn + 15, often)
+        tick(T0 + 60 * turn + 16, often)
+        assert (ledger.runs(), ledger.records["site"].waiting) == (turn, 0)
+        ledger.end("site")
+
+
 def test_a_supervisor_whose_lease_is_over_fires_nothing(tick, redis_client, ledger):
     often = fleet(t={"interval": 60, "crawl": "site"})
     redis_client.set(LEASE, "7 host:1")
