@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urljoin
 
-from deploy.client import NodeClient
+from deploy.client import TIMEOUT, NodeClient
 from deploy.errors import DeployError, NodeError, NodeUnreachable
 from deploy.fanout import fan_out
 from deploy.jobs import list_jobs
@@ -26,10 +26,10 @@ _OK, _PARTIAL, _NOT_FOUND, _NO_SUCH_RANGE = 200, 206, 404, 416
 class JobLog:
     """The log of one job on its node."""
 
-    def __init__(self, node: Node, project: str, spider: str, job: str) -> None:
+    def __init__(self, node: Node, project: str, spider: str, job: str, timeout: tuple[float, float] = TIMEOUT) -> None:
         self.node = node
         self.job = job
-        self._client = NodeClient(node)
+        self._client = NodeClient(node, timeout)
         self._url = urljoin(
             node.url, "/".join(quote(part, safe="") for part in ("logs", project, spider, f"{job}.log"))
         )

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from deploy.errors import ConnectError, DeployError
+from spiders_project.errors import FrontierError, FrontierUnavailable
 from spiders_project.jobs import store
 from spiders_project.jobs.last_error import fit_to_keep
 from spiders_project.jobs.record import DIED, JobRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import redis
 
-__all__ = ["JobRecord", "as_json", "complete_as_died", "get", "get_all", "local_time", "newest", "running", "utc_time"]
+__all__ = [
+    "JobRecord",
+    "as_json",
+    "complete_as_died",
+    "get",
+    "get_all",
+    "local_time",
+    "newest",
+    "running",
+    "spoken",
+    "utc_time",
+]
 
 get, get_all, newest, running = store.get, store.get_all, store.newest, store.running
 
@@ -21,6 +37,22 @@ get, get_all, newest, running = store.get, store.get_all, store.newest, store.ru
 KEEP_SECONDS = 30 * 86_400
 _TRACEBACK = "Traceback (most recent call last):"
 _LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[", re.MULTILINE)
+
+
+@contextmanager
+def spoken() -> Iterator[None]:
+    """What reading and writing records raises, as our own errors.
+
+    Raises:
+        ConnectError: Redis does not answer.
+        DeployError: Redis refuses.
+    """
+    try:
+        yield
+    except FrontierUnavailable as error:
+        raise ConnectError(str(error)) from error
+    except FrontierError as error:
+        raise DeployError(str(error)) from error
 
 
 def complete_as_died(

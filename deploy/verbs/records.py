@@ -13,7 +13,7 @@ import click
 from deploy import records
 from deploy.egg import project_root
 from deploy.environment import redis_url
-from deploy.errors import ConnectError, DeployError, NodeError, UsageError
+from deploy.errors import DeployError, NodeError, UsageError
 from deploy.jobs import list_jobs
 from deploy.logs import JobLog, find_log, follow
 from deploy.outcomes import STATES, Outcome, gather
@@ -21,7 +21,6 @@ from deploy.output import print_json, print_table, say
 from deploy.seed import redis_client
 from deploy.verbs import chosen_nodes, json_option, target_option
 from deploy.watch import elapsed
-from spiders_project.errors import FrontierError, FrontierUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -192,11 +191,8 @@ def _redis() -> Iterator[redis.Redis]:
     """
     client = redis_client(redis_url(project_root()))
     try:
-        yield client
-    except FrontierUnavailable as error:
-        raise ConnectError(str(error)) from error
-    except FrontierError as error:
-        raise DeployError(str(error)) from error
+        with records.spoken():
+            yield client
     finally:
         client.close()
 

@@ -12,7 +12,7 @@ from deploy.egg import project_root
 from deploy.environment import redis_url
 from deploy.errors import DeployError, UsageError
 from deploy.fleet import load_fleet
-from deploy.output import print_json, print_table
+from deploy.output import print_json, print_table, say
 from deploy.records import local_time, utc_time
 from deploy.seed import redis_client
 from deploy.timers.state import TimerStore
@@ -53,6 +53,8 @@ def list_command(*, as_json: bool) -> None:
     """
     with _opened() as (fleet, store):
         known, now = store.read(), store.now()
+    if not fleet.timers:
+        say("fleet.toml has no [timers.NAME]")
     found = []
     for name, spec in fleet.timers.items():
         entry = known.get(name)
