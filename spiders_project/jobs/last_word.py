@@ -72,7 +72,6 @@ class LastWord:
                 age=age_of_process(),
                 clock=time.time(),
                 keep_seconds=options.job_records_seconds,
-                last=True,
             )
             client.close()
         except Exception as error:  # noqa: BLE001 - whatever it is, the process ends now

@@ -41,7 +41,6 @@ def write(
     age: float = 0.0,
     clock: float | None = None,
     keep_seconds: int = 0,
-    last: bool = False,
 ) -> float | None:
     """Write what is known of a job, and put it into the index.
 
@@ -54,7 +53,6 @@ def write(
         age: How long the process has lived, in seconds; gives the start where it is not known yet.
         clock: The process's own clock, in unix seconds.
         keep_seconds: When the record expires, from now on; 0: as it was.
-        last: Change nothing where the job has told its end.
 
     Returns:
         The job's start in unix seconds, or None when nothing was changed.
@@ -68,8 +66,7 @@ def write(
         if value is not None:
             fields += (name, json.dumps(value) if isinstance(value, dict) else value)
     arguments = (
-        *(process, keep_seconds, state, round(age * 1000)),
-        *("" if clock is None else round(clock * 1000), "last" if last else ""),
+        *(process, keep_seconds, state, round(age * 1000), "" if clock is None else round(clock * 1000)),
         *fields,
     )
     with translated():

@@ -55,7 +55,7 @@ def test_the_jobs_own_word_about_its_end_stands(write, read, redis_client):
     write(state="finished", reason="finished")
     ended = read().ended_at
     assert write() is None, "a beat that was late"
-    assert write(state="failed", reason="not_closed", last=True) is None
+    assert write(state="failed", reason="not_closed") is None
     assert not records.complete_as_died(redis_client, "j")
     assert (read().state, read().reason, read().ended_at) == ("finished", "finished", ended)
 

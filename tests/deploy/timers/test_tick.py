@@ -132,6 +132,31 @@ def test_many_supervisors_at_once_start_each_time_once(redis_client, ledger):
     assert (ledger.runs("site"), ledger.runs("other")) == (8, 8)
 
 
+class Overtaken(TimerStore):
+    """A store whose user is overtaken after it has read: another supervisor does a whole round meanwhile."""
+
+    def __init__(self, client, meanwhile):
+        super().__init__(client)
+        self.meanwhile = meanwhile
+
+    def read(self):
+        found = super().read()
+        self.meanwhile()
+        return found
+
+
+def test_a_supervisor_that_was_overtaken_claims_nothing(redis_client, tick, ledger):
+    often = fleet(t={"interval": 60, "crawl": "site"})
+    tick(T0, often)
+
+    def meanwhile():
+        tick(T0 + 60, often)
+        ledger.end("site")
+
+    Timers(Overtaken(redis_client, meanwhile), CrawlStarts(ledger), lambda _: None).tick(T0 + 60, often)
+    assert ledger.runs() == 1
+
+
 @pytest.mark.parametrize("where", ["fails_before", "fails_after"])
 @pytest.mark.parametrize("overlap", ["skip", "queue"])
 def test_a_supervisor_that_dies_while_it_starts_a_crawl_loses_and_doubles_nothing(tick, ledger, state, where, overlap):
@@ -222,6 +247,13 @@ def test_a_take_over_is_no_misfire(tick, ledger):
     daily = fleet(t={"cron": "0 12 * * *", "crawl": "site", "misfire": "skip"})
     tick(T0, daily)
     tick(T0 + 14 * 3600 + 20, daily)
+    assert ledger.runs() == 1
+
+
+def test_jitter_is_no_misfire(tick, ledger):
+    daily = fleet(t={"cron": "0 12 * * *", "crawl": "site", "misfire": "skip", "jitter": 600})
+    tick(T0, daily)
+    tick(T0 + 14 * 3600 + 601, daily)
     assert ledger.runs() == 1
 
 
