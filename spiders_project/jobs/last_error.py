@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _NAMED = re.compile(
-    r"""(?i)(\b[\w-]*(?:password|passwd|secret|token|api_?key|authorization)["']?\s*[:=]\s*)(["'])(?:(?!\2).)+\2"""
+    r"""(?i)(\b[\w-]{0,40}(?:password|passwd|secret|token|api_?key|authorization)["']?\s*[:=]\s*)(["'])(?:(?!\2).)+\2"""
 )
+#: Characters that are remembered; longer than what is kept, so that no secret is cut in two before it is found.
+_MOST_TEXT = 5 * MOST_ERROR
 #: A password that is shorter would be found in ordinary words.
 _SHORTEST = 4
 
@@ -45,9 +47,9 @@ class LastError(logging.Handler):
         error = record.exc_info[1] if record.exc_info else None
         if error is not None:
             # As text, at once: a kept exception would keep its frames, and with them whole responses.
-            self.text = f"{record.getMessage()}\n{text_of(error)}"
+            self.text = f"{record.getMessage()}\n{text_of(error)}"[-_MOST_TEXT:]
         elif record.levelno >= logging.CRITICAL:
-            self.text = record.getMessage()
+            self.text = record.getMessage()[-_MOST_TEXT:]
 
 
 def text_of(error: BaseException) -> str:

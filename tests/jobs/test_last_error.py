@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 
 import pytest
 
@@ -32,6 +33,15 @@ def test_the_newest_traceback_is_kept(errors):
     assert handler.text.endswith("KeyError: 'second'\n")
     logger.critical("The worker stops.")
     assert handler.text == "The worker stops."
+
+
+def test_a_long_error_is_bounded_and_quickly_made_fit(errors):
+    handler, logger = errors
+    logger.critical("a-" * 500_000)
+    began = time.monotonic()
+    assert len(fit_to_keep(handler.text)) == 4000
+    assert len(handler.text) < 50_000
+    assert time.monotonic() - began < 1
 
 
 def test_there_is_one_for_each_process():
