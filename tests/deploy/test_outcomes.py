@@ -51,7 +51,7 @@ def test_the_state_of_a_job(record, node_says, node_answers, state):
 
 def test_jobs_of_nodes_and_of_records_become_one_list(redis_client):
     facts = {"node": "n1", "spider": "site", "lease": 60}
-    for job, age, state in (("old", 9000, "finished"), ("both", 50, "running"), ("orphan", 9000, "running")):
+    for job, age, state in (("old", 9100, "finished"), ("both", 50, "running"), ("orphan", 9000, "running")):
         store.write(redis_client, job, state, facts, process="1@1", age=age, keep_seconds=99999)
     store.write(redis_client, "away", "running", {**facts, "node": "n2"}, process="1@1", age=60, keep_seconds=99)
     now = store.get(redis_client, "both").seen_at
