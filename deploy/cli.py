@@ -11,10 +11,12 @@ import click
 from deploy.errors import DeployError
 from deploy.local.commands import down, status, up
 from deploy.verbs.crawl import crawl_command
-from deploy.verbs.jobs import cancel_command, jobs_command, schedule_command
+from deploy.verbs.jobs import cancel_command, schedule_command
 from deploy.verbs.nodes import targets
+from deploy.verbs.records import history_command, jobs_command, logs_command
 from deploy.verbs.release import push_command
 from deploy.verbs.seed import seed_command
+from deploy.verbs.timers import timers_group
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +38,7 @@ def cli() -> None:
 for command in (
     *(up, down, status),
     *(targets, push_command, schedule_command, jobs_command, cancel_command, seed_command, crawl_command),
+    *(logs_command, history_command, timers_group),
 ):
     cli.add_command(command)
 

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from deploy.errors import UsageError
 from deploy.fleet_checks import contradictions
 from deploy.jobs import RESERVED_ARGUMENTS
+from deploy.timers.times import cron_triggers
 from deploy.toml_lines import TOMLDecodeError, line_of, loads
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def _zone(name: str) -> str:
 def _cron(text: str) -> str:
     if len(text.split()) != _CRON_FIELDS:
         raise ValueError("five fields: minute, hour, day, month, day of the week")
+    cron_triggers(text)
     return text
 
 

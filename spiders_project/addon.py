@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 _COMPONENTS = ("SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES", "EXTENSIONS")
 _NEED_FRONTIER = ("spiders_project.frontier.", "spiders_project.extensions.")
+#: What does its work for any job, whatever its scheduler, and nothing where there is no job.
+_FOR_ANY_JOB = ("spiders_project.extensions.job_record.",)
 _LOOPBACK = ("localhost", "::1")
 
 
@@ -78,6 +80,6 @@ def drop_frontier_components(settings: BaseSettings) -> None:
         kept: dict[Any, Any] = {
             path: order
             for path, order in settings.getdict(name).items()
-            if not (isinstance(path, str) and path.startswith(_NEED_FRONTIER))
+            if not isinstance(path, str) or path.startswith(_FOR_ANY_JOB) or not path.startswith(_NEED_FRONTIER)
         }
         settings.set(name, kept, settings.getpriority(name) or 0)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 #: A name that begins so is ours; an unknown one is a typo.
-PREFIXES = ("FRONTIER_", "MONGO_", "RETRY_BACKOFF_", "SEEDS_", "ITEM_KEYS", "ITEM_SCHEMAS")
+PREFIXES = ("FRONTIER_", "JOB_RECORDS_", "MONGO_", "RETRY_BACKOFF_", "SEEDS_", "ITEM_KEYS", "ITEM_SCHEMAS")
 
 
 def option(default: Any, meaning: str, **bounds: Any) -> Any:
@@ -89,6 +89,10 @@ class Options(BaseModel):
     dupefilter_expire_seconds: Count = option(
         0, "A URL may be crawled again when it was seen longer ago than this (s); 0: never."
     )
+
+    # The records of jobs
+    job_records_seconds: Positive = option(30 * 86_400, "How long the record of a job is kept after it ended (s).")
+    job_records_max: Count = option(10_000, "Records of jobs that are kept, the oldest go first; 0: none are written.")
 
     # Retries
     retry_backoff_seconds: Seconds = option(

@@ -1,7 +1,7 @@
 """Every Redis key, built here and nowhere else (``docs/redis-keys.md`` has a row for each).
 
 All keys of one crawl begin with its namespace, so that one script touches one namespace only and runs on
-Redis Cluster when the namespace is a hash tag (``{site}``).
+Redis Cluster when the namespace is a hash tag (``{site}``). Keys of the fleet belong to no crawl: a purge leaves them.
 """
 
 from __future__ import annotations
@@ -165,3 +165,22 @@ class Keys:
     def leases(self, worker: str) -> str:
         """Hash id → place in the queue: what ``worker`` has claimed and not acked."""
         return f"{self.namespace}:leases:{worker}"
+
+
+@dataclass(frozen=True)
+class FleetKeys:
+    """The keys that all crawls share; each script touches one of them only."""
+
+    @property
+    def jobs(self) -> str:
+        """Sorted set job id → time of its start in ms: the index of the records."""
+        return "fleet:jobs"
+
+    @property
+    def running(self) -> str:
+        """Sorted set job id → time of its start in ms: those that have not told their end."""
+        return "fleet:jobs:running"
+
+    def job(self, job: str) -> str:
+        """Hash: the record of one job."""
+        return f"fleet:job:{job}"

@@ -86,6 +86,7 @@ EXTENSIONS = {
     "spiders_project.downloader.backoff.Backoff": 0,  # pauses hosts that say 429, 503 or Retry-After
     "spiders_project.extensions.watchdog.Watchdog": 0,  # says why a crawl with work makes no progress
     "spiders_project.extensions.run_ended.RunEnded": 0,  # tells whoever wants to know that a run has ended
+    "spiders_project.extensions.job_record.JobRecord": 0,  # says of a job how it stands, and how it ended
 }
 
 # --- The process --------------------------------------------------------------------------------------------

@@ -6,9 +6,10 @@ import inspect
 import re
 from pathlib import Path
 
+from deploy.timers.state import TIMERS
 from spiders_project import statnames
 from spiders_project.commands.frontier_verbs import VERBS
-from spiders_project.keys import Keys
+from spiders_project.keys import FleetKeys, Keys
 
 ROOT = Path(__file__).parents[1]
 CODE = ROOT / "spiders_project"
@@ -20,10 +21,13 @@ def first_cells(page: str) -> list[str]:
 
 
 def keys_in_code() -> set[str]:
-    keys = Keys("NS")
-    arguments = {"bucket": "<n>", "host": "<host>", "worker": "<worker>"}
+    return names_of(Keys("NS"))
+
+
+def names_of(keys) -> set[str]:
+    arguments = {"bucket": "<n>", "host": "<host>", "worker": "<worker>", "job": "<job>"}
     found = set()
-    for name, member in inspect.getmembers(Keys):
+    for name, member in inspect.getmembers(type(keys)):
         if isinstance(member, property):
             found.update({getattr(keys, name)} if name not in ("fixed", "families") else ())
         elif inspect.isfunction(member) and not name.startswith("_"):
@@ -41,7 +45,7 @@ def test_a_purge_knows_every_key():
 def test_every_redis_key_has_a_row():
     rows = first_cells("redis-keys.md")
     assert len(rows) == len(set(rows))
-    assert set(rows) == keys_in_code()
+    assert set(rows) == keys_in_code() | names_of(FleetKeys()) | {TIMERS}
 
 
 def test_every_key_that_a_script_builds_has_a_row():

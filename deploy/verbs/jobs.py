@@ -1,14 +1,12 @@
-"""``schedule``, ``jobs`` and ``cancel``."""
+"""``schedule`` and ``cancel``."""
 
 from __future__ import annotations
-
-from dataclasses import asdict
 
 import click
 
 from deploy.egg import project_root
 from deploy.errors import DeployError, UsageError
-from deploy.jobs import STATES, cancel, choose_version, list_jobs, new_jobs, parse_pairs, schedule
+from deploy.jobs import cancel, choose_version, list_jobs, new_jobs, parse_pairs, schedule
 from deploy.output import print_json, print_table, say
 from deploy.release import check_version_name
 from deploy.verbs import chosen_nodes, json_option, target_option
@@ -54,28 +52,6 @@ def schedule_command(
         rows = [(node, job, version) for node, ids in started.done.items() for job in ids]
         print_table(("node", "job", "version"), rows)
     started.check()
-
-
-@click.command("jobs")
-@target_option
-@click.option("--state", "states", multiple=True, type=click.Choice(STATES), help="Only these; can be repeated.")
-@json_option
-def jobs_command(targets: tuple[str, ...], states: tuple[str, ...], as_json: bool) -> None:
-    """List the jobs that the nodes know. Times are each node's own.
-
-    \b
-    Examples:
-      python -m deploy jobs
-      python -m deploy jobs --state running --json
-    """
-    listed = list_jobs(chosen_nodes(targets))
-    jobs = [job for of_node in listed.done.values() for job in of_node if job.state in (states or STATES)]
-    if as_json:
-        print_json([asdict(job) for job in jobs])
-    else:
-        columns = ("node", "job", "spider", "state", "pid", "started", "ended")
-        print_table(columns, [(j.node, j.id, j.spider, j.state, j.pid, j.start_time, j.end_time) for j in jobs])
-    listed.check()
 
 
 @click.command("cancel")

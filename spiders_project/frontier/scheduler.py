@@ -111,6 +111,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         keys = Keys(namespace, seeds_key)
         job = os.environ.get("SCRAPY_JOB") or getattr(spider, "_job", "") or ""
         self.worker = f"{options.node_name}:{job or os.getpid()}:{secrets.token_hex(3)}"
+        self.stats.set_value(stat.WORKER, self.worker)
         self._facts = {"node": options.node_name, "job": job, "version": getattr(spider, "_version", "") or ""}
         self.frontier = RedisFrontier(async_client(settings), keys, self.worker, terms, self._report)
         concurrent = settings.getint("CONCURRENT_REQUESTS") or UNLIMITED_REQUESTS

@@ -204,6 +204,7 @@ class Tracker:
         self._failed(response, "callback", failure)
 
     def _item_error(self, response: Response | Failure | None, failure: Failure) -> None:
+        self._stats.inc_value(stat.ITEM_ERRORS)
         self._failed(response, "item", failure)
 
     def _failed(self, response: Any, reason: str, failure: Failure) -> None:
@@ -235,6 +236,7 @@ class Tracker:
             self._counts["acked"] += 1
             self._counts["pages"] += pages
             self._stats.inc_value(stat.ACKED)
+            self._stats.inc_value(stat.PAGES, pages)
             self._say(Ack(delivery.request_id, pages))
         else:
             self._dead(request, delivery)

@@ -29,6 +29,7 @@ from spiders_project.frontier.heartbeat import Heartbeat
 from spiders_project.frontier.inspect import crawl_status
 from spiders_project.frontier.purge import purge_crawl
 from spiders_project.frontier.redis_frontier import RedisFrontier
+from spiders_project.jobs import store
 from spiders_project.keys import Keys
 from tests.conformance.world import put, terms_of
 from tests.storage.waiting import wait_for
@@ -122,6 +123,17 @@ def test_a_whole_crawl_runs_on_a_cluster(cluster: dict[str, Any]):
     assert purge_crawl(blocking, "{site}") > 5
     assert [*blocking.scan_iter(match="*")] == []
     blocking.close()
+
+
+def test_records_of_jobs_lie_on_any_node(cluster: dict[str, Any]):
+    with blocking_client(cluster) as client:
+        for number in range(6):
+            store.write(client, f"j{number}", "running", {"node": "n"}, process="1@1", age=9.0 - number, keep_seconds=9)
+        assert [one.id for one in store.newest(client)] == [f"j{number}" for number in (5, 4, 3, 2, 1, 0)]
+        store.trim(client, 60, 2)
+        assert [one.id for one in store.newest(client)] == ["j5", "j4"]
+        store.trim(client, 60, 0)
+        assert [*client.scan_iter(match="*")] == []
 
 
 def test_a_namespace_without_a_hash_tag_is_refused_by_a_sentence(cluster: dict[str, Any]):

@@ -1,0 +1,1 @@
+"""The record that each job leaves: what it says, how it is written and read. Knows no Scrapy."""
