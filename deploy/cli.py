@@ -13,8 +13,9 @@ from deploy.local.commands import down, status, up
 from deploy.verbs.crawl import crawl_command
 from deploy.verbs.jobs import cancel_command, jobs_command, schedule_command
 from deploy.verbs.nodes import targets
-from deploy.verbs.release import push_command
+from deploy.verbs.release import push_command, rollback_command
 from deploy.verbs.seed import seed_command
+from deploy.verbs.versions import delete_command, prune_command, versions_command, withdraw_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,8 @@ def cli() -> None:
 
 for command in (
     *(up, down, status),
-    *(targets, push_command, schedule_command, jobs_command, cancel_command, seed_command, crawl_command),
+    *(push_command, rollback_command, versions_command, prune_command, delete_command, withdraw_command),
+    *(targets, schedule_command, jobs_command, cancel_command, seed_command, crawl_command),
 ):
     cli.add_command(command)
 

@@ -164,6 +164,19 @@ class NodeClient(ScrapydAPI):  # type: ignore[misc] # python-scrapyd-api ships n
         response = self._log("GET", url, job, headers={"Range": f"bytes={max(0, size - tail_bytes)}-"})
         return response.content.decode("utf-8", errors="replace")
 
+    def log_head(self, job: Mapping[str, Any], head_bytes: int = 20_000) -> str:
+        """The beginning of a job's log; empty where there is none yet. ``job`` is an entry of ``list_jobs``.
+
+        Raises:
+            NodeUnreachable: The node does not answer.
+        """
+        if not job.get("log_url"):
+            return ""
+        url = urljoin(self.node.url, str(job["log_url"]).lstrip("/"))
+        headers = {"Range": f"bytes=0-{head_bytes - 1}"}
+        response = self.session.send_raw("GET", url, timeout=self.timeout, headers=headers)
+        return response.content.decode("utf-8", errors="replace") if response.ok else ""
+
     def _log(self, method: str, url: str, job: Mapping[str, Any], **kwargs: Any) -> requests.Response:
         response = self.session.send_raw(method, url, timeout=self.timeout, **kwargs)
         if not response.ok:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from deploy.errors import UsageError
+from deploy.errors import ConnectError, UsageError
 from deploy.local.info import StackInfo
+from deploy.seed import redis_client
 from deploy.targets import Node
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import redis
 
 STACK_DIRECTORY = ".local"
 
@@ -50,3 +53,13 @@ def redis_url(root: Path) -> str:
             "or export REDIS_URL=redis://:password@host:6379/0"
         )
     return value
+
+
+def redis_if_reachable(root: Path) -> redis.Redis | None:
+    """A client of the frontier's Redis; None where none is named or it does not answer: releases go on without it."""
+    use_embedded_stack(root)
+    url = os.environ.get("REDIS_URL")
+    try:
+        return redis_client(url) if url else None
+    except ConnectError:
+        return None

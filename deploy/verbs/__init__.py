@@ -31,7 +31,27 @@ def json_option(function: Function) -> Function:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(function)
 
 
-def chosen_nodes(names: Sequence[str]) -> list[Node]:
-    """The nodes of ``-t``, with the embedded stack's variables known without sourcing ``.local/env``."""
+def only_option(function: Function) -> Function:
+    """``--only LABEL``, repeatable."""
+    return click.option(
+        *("--only", "only"),
+        multiple=True,
+        metavar="LABEL",
+        help="Only nodes with this label in fleet.toml; can be repeated, then they need all.",
+    )(function)
+
+
+def dry_run_option(function: Function) -> Function:
+    """``--dry-run``."""
+    return click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")(function)
+
+
+def chosen_nodes(names: Sequence[str], labels: Sequence[str] = ()) -> list[Node]:
+    """The nodes of ``-t``, with the embedded stack's variables known without sourcing ``.local/env``.
+
+    Args:
+        names: Of ``[deploy:NAME]``; none: all.
+        labels: Of ``[nodes.NAME]`` in fleet.toml; a node must have all of them.
+    """
     use_embedded_stack(project_root())
     return read_targets(names)

@@ -10,8 +10,8 @@ from deploy.egg import project_root
 from deploy.errors import DeployError, UsageError
 from deploy.jobs import STATES, cancel, choose_version, list_jobs, new_jobs, parse_pairs, schedule
 from deploy.output import print_json, print_table, say
-from deploy.release import check_version_name
 from deploy.verbs import chosen_nodes, json_option, target_option
+from deploy.version_names import check_version_name
 
 
 @click.command("schedule")
