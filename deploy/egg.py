@@ -139,7 +139,8 @@ def list_spiders(egg: bytes) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="egg-") as name:
         path = Path(name) / "project.egg"
         path.write_bytes(egg)
-        environment = {**os.environ, "PYTHONPATH": str(path), "SCRAPY_SETTINGS_MODULE": settings_module(egg) or ""}
+        places = os.pathsep.join(filter(None, (str(path), os.environ.get("PYTHONPATH"))))
+        environment = {**os.environ, "PYTHONPATH": places, "SCRAPY_SETTINGS_MODULE": settings_module(egg) or ""}
         try:
             done = subprocess.run(
                 [sys.executable, "-m", "scrapy", "list", "-s", "LOG_STDOUT=0"],

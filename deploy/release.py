@@ -134,7 +134,7 @@ def release(
             )
     ready = [node for node in nodes if node.name in looks.done]
     if not ready or (looks.failed and not best_effort):
-        return Release(version, FanOut(failed=looks.failed))
+        return Release(version, FanOut(done={node.name: [] for node in ready}, failed=looks.failed))
 
     sent = fan_out(ready, lambda node: _send(node, egg, version), _reporter(progress, len(ready)))
     _compare(sent, version, expected)

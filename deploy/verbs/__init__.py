@@ -8,6 +8,8 @@ import click
 
 from deploy.egg import project_root
 from deploy.environment import use_embedded_stack
+from deploy.errors import UsageError
+from deploy.fleet import load_fleet
 from deploy.targets import Node, read_targets
 
 if TYPE_CHECKING:
@@ -52,6 +54,20 @@ def chosen_nodes(names: Sequence[str], labels: Sequence[str] = ()) -> list[Node]
     Args:
         names: Of ``[deploy:NAME]``; none: all.
         labels: Of ``[nodes.NAME]`` in fleet.toml; a node must have all of them.
+
+    Raises:
+        UsageError: No such node, or no node has these labels.
     """
-    use_embedded_stack(project_root())
-    return read_targets(names)
+    root = project_root()
+    use_embedded_stack(root)
+    nodes = read_targets(names)
+    if not labels:
+        return nodes
+    fleet = load_fleet(root)
+    labelled = [node for node in nodes if fleet.node(node.name).labels.issuperset(labels)]
+    if not labelled:
+        known = sorted({label for spec in fleet.nodes.values() for label in spec.labels})
+        raise UsageError(
+            f"no node is labelled {' and '.join(labels)} in fleet.toml; its labels are {', '.join(known) or 'none'}"
+        )
+    return labelled

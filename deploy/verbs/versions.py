@@ -37,13 +37,12 @@ def versions_command(targets: tuple[str, ...], only: tuple[str, ...], *, as_json
     root = project_root()
     _settle(targets, only)
     found = table(root, nodes)
+    drifted = found.drifted
     if as_json:
         print_json(
             {
                 "released": found.released,
-                "nodes": {
-                    name: {"versions": held, "drift": found.drifted.get(name)} for name, held in found.held.items()
-                },
+                "nodes": {name: {"versions": held, "drift": drifted.get(name)} for name, held in found.held.items()},
                 "failed": {name: str(error) for name, error in found.failed.items()},
             }
         )
