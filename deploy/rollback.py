@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deploy.errors import DeployError
-from deploy.version_names import origin
+from deploy.version_names import origin, time_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ def version_before(held: Mapping[str, Sequence[str]], times: Mapping[str, float]
         DeployError: There is none on the nodes.
     """
     known = {version for of_node in held.values() for version in of_node if version in times}
-    limit = times.get(origin(current), times.get(current, 0.0))
+    limit = times.get(origin(current)) or time_of(origin(current)) or times.get(current, 0.0)
     earlier = [version for version in known if times[version] < limit and origin(version) == version]
     if not earlier:
         raise DeployError(f"no node holds a release before {origin(current)}: name the version to go back to")

@@ -49,7 +49,7 @@ class Table:
             if self.released not in versions:
                 found[node] = f"lacks {self.released}" if self.released else ""
             elif versions[-1] != self.released:
-                found[node] = f"a plain schedule.json runs {versions[-1]}"
+                found[node] = f"runs {versions[-1]} for a plain schedule.json"
         return {node: drift for node, drift in found.items() if drift}
 
 

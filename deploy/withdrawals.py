@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -69,7 +70,9 @@ class Withdrawals:
         found = {one.field: one for one in self._in_file()}
         if self._client is not None:
             values = cast("dict[bytes, bytes]", self._client.hgetall(KEY))
-            found.update({field.decode(): Withdrawal(**json.loads(value)) for field, value in values.items()})
+            for field, value in values.items():
+                with suppress(ValueError, TypeError):  # not ours: it stays, and harms no other
+                    found[field.decode()] = Withdrawal(**json.loads(value))
         return sorted(found.values(), key=lambda one: one.at)
 
     def add(self, node: Node, version: str, reason: str) -> None:

@@ -10,26 +10,26 @@ import pytest
 
 from deploy.client import NodeClient
 from deploy.environment import stack_nodes
+from deploy.errors import DeployError, VersionInUse
+from deploy.jobs import Job, cancel
 from deploy.local.scrapyd_node import ScrapydNode
-from tests.deploy.conftest import eventually
-from tests.deploy.doors.conftest import PROJECT, log_line, run
+from deploy.release import release
+from deploy.released import record
+from deploy.targets import Node
+from deploy.versions import delete, prune
+from deploy.withdrawals import Withdrawals, take_away
+from tests.deploy.conftest import copy_checkout, eventually
+from tests.deploy.doors.conftest import PROJECT, log_line
+from tests.deploy.eggs import small_egg
+from tests.deploy.test_cli import call
 
 pytestmark = pytest.mark.slow
+V1, V2, V3 = "1796067001-aaaaaaaa", "1796067002-bbbbbbbb", "1796067003-cccccccc"
 
 
 @pytest.fixture
-def deploy(at_the_door):
-    def call(*args: str, code: int = 0, **env: str):
-        done = run("python", "-m", "deploy", *args, cwd=at_the_door, **env)
-        assert done.returncode == code, done.stdout + done.stderr
-        return done
-
-    return call
-
-
-@pytest.fixture
-def clients(stack):
-    return [NodeClient(node) for node in stack_nodes(stack)]
+def withdrawals(tmp_path):
+    return Withdrawals(tmp_path / "withdrawals", None)
 
 
 @pytest.fixture
@@ -60,134 +60,156 @@ def lacking_node(server_directory):
     (site / "sitecustomize.py").write_text(textwrap.dedent(hide))
     node = ScrapydNode(server_directory / "node9", name="node9", settings={"PYTHONPATH": str(site)})
     node.start()
-    yield node
+    yield Node("c", node.url, username=node.username, password=node.password)
     node.stop()
 
 
-def test_a_node_that_lacks_packages_is_named_with_them(deploy, lacking_node, clients):
-    at_node2 = {
-        "NODE2_URL": lacking_node.url,
-        "NODE2_USERNAME": lacking_node.username,
-        "NODE2_PASSWORD": lacking_node.password,
-    }
-    done = deploy("push", "--version", "v1", code=1, **at_node2)
-    assert "node2 lacks scrapy-redis\nnode2: pymongo 4.1 is older than 4.13\n" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert "was withdrawn from node1, node2" in done.stderr
-    assert clients[0].list_versions(PROJECT) == []
+def test_a_node_that_lacks_packages_is_named_with_them(nodes, lacking_node, egg, withdrawals):
+    """scrapyd#282: such a node would "finish" every job in a second."""
+    outcome = release([nodes[0], lacking_node], egg, V1, withdrawals)
+    with pytest.raises(DeployError) as failed:
+        outcome.check()
+    assert "c lacks scrapy-redis\nc: pymongo 4.1 is older than 4.13\n" in str(failed.value)
+    assert "Traceback" not in str(failed.value)
+    assert outcome.withdrawn == [nodes[0].name, "c"]
+    for node in (nodes[0], lacking_node):
+        assert NodeClient(node).list_versions(node.project) == []
 
 
-def started(deploy, clients, *args):
-    """Start a lingering job on node1 and wait until it says which code it runs."""
-    job = json.loads(deploy("schedule", "lingering", "-t", "node1", "--json", *args).stdout)["jobs"]["node1"][0]
-    eventually(lambda: log_line(clients[0].node, job))
-    return job
+def test_a_failed_release_leaves_what_was_there_the_newest(nodes, withdrawals):
+    """scrapyd#282: Scrapyd keeps an egg that it cannot list, and takes it for the newest."""
+    release(nodes, small_egg("fine"), V1, withdrawals).check()
+    outcome = release(nodes, small_egg("broken", breaks_on="node2"), V2, withdrawals)
+    assert list(outcome.spiders.failed) == ["node2"]
+    assert [NodeClient(node).list_versions(node.project) for node in nodes] == [[V1], [V1]]
+
+    kept = release(nodes, small_egg("broken", breaks_on="node2"), V3, withdrawals, best_effort=True)
+    assert kept.on == ["node1"]
+    assert [NodeClient(node).list_versions(node.project) for node in nodes] == [[V1, V3], [V1]]
+    assert withdrawals.all() == []
 
 
-def test_a_version_is_never_deleted_while_a_job_uses_it(deploy, clients):
-    """Scrapyd deletes it, and a running job's next import fails."""
-    for version in ("1796067001-aaaaaaaa", "1796067002-bbbbbbbb", "1796067003-cccccccc", "1796067004-dddddddd"):
-        deploy("push", "--version", version)
-    job = started(deploy, clients, "--version", "1796067002-bbbbbbbb")
+def test_a_version_is_never_deleted_while_a_job_uses_it(released, withdrawals, tmp_path):
+    """Scrapyd deletes it at once, and the next import of a running job fails."""
+    node = released[0]
+    client = NodeClient(node)
+    release(released, small_egg("later"), V2, withdrawals).check()
+    client.start(node.project, "lingering", job="named", version="v1", arguments={}, settings={})
+    client.start(node.project, "telling", job="last", version=V2, arguments={"stays": "1"}, settings={})
+    # Without a version: a plain curl.
+    client.session.post(f"{node.url}schedule.json", data={"project": node.project, "spider": "lingering"})
+    eventually(lambda: len(client.list_jobs(node.project)["running"]) == 3)
+    eventually(lambda: log_line(node, "named"))
 
-    done = deploy("delete", "1796067002-bbbbbbbb", code=1)
-    assert f"node1: version 1796067002-bbbbbbbb stays, since jobs use it: {job}" in done.stderr
-    assert [len(client.list_versions(PROJECT)) for client in clients] == [4, 3]
-    deploy("prune", "--keep", "1", "--dry-run")
-    assert [len(client.list_versions(PROJECT)) for client in clients] == [4, 3]
-    done = deploy("prune", "--keep", "1")
-    assert "1796067002-bbbbbbbb stays" in done.stderr
-    assert [client.list_versions(PROJECT) for client in clients] == [
-        ["1796067002-bbbbbbbb", "1796067004-dddddddd"],
-        ["1796067004-dddddddd"],
-    ]
-    deploy("cancel", job)
-    deploy("delete", "1796067002-bbbbbbbb", "-t", "node1")
-    assert clients[0].list_versions(PROJECT) == ["1796067004-dddddddd"]
-    assert "no node has version nope" in deploy("delete", "nope", code=1).stderr
+    release(released, small_egg("newest"), V3, withdrawals).check()
+    outcome = delete(released, "v1").done
+    assert "named" in outcome[node.name].kept["v1"]
+    assert outcome[released[1].name].gone == ["v1"]
+    pruned = prune(tmp_path, [node], keep=1).done[node.name]
+    assert pruned.gone == []
+    assert "last" in pruned.kept[V2]
+    with pytest.raises(VersionInUse):
+        take_away(client, V2)
+    assert set(client.list_versions(node.project)) == {"v1", V2, V3}
 
-
-def test_a_job_that_was_scheduled_without_a_version_uses_one_as_well(deploy, clients, at_the_door):
-    deploy("push", "--version", "1796067001-aaaaaaaa")
-    deploy("push", "--version", "1796067002-bbbbbbbb")
-    clients[0].session.post(f"{clients[0].node.url}schedule.json", data={"project": PROJECT, "spider": "lingering"})
-    job = eventually(lambda: [j["id"] for j in clients[0].list_jobs(PROJECT)["running"]])[0]
-    eventually(lambda: log_line(clients[0].node, job))
-    assert job in deploy("delete", "1796067002-bbbbbbbb", "-t", "node1", code=1).stderr
-    deploy("delete", "1796067001-aaaaaaaa", "-t", "node1")
+    jobs = client.list_jobs(node.project)["running"]
+    cancel(released, [Job(node.name, job["id"], job["spider"], "running") for job in jobs]).check()
+    assert prune(tmp_path, [node], keep=1, dry_run=True).done[node.name].gone == [V2]
+    assert prune(tmp_path, [node], keep=1).done[node.name].gone == [V2], "v1 is what Scrapyd takes for the newest"
 
 
-def write_spider(checkout, word: str) -> None:
-    (checkout / "spiders_project/spiders/telling.py").write_text(
-        textwrap.dedent(f"""
-        import scrapy
-
-        class Telling(scrapy.Spider):
-            name = "telling"
-            custom_settings = {{"SCHEDULER": "scrapy.core.scheduler.Scheduler",
-                               "DUPEFILTER_CLASS": "scrapy.dupefilters.RFPDupeFilter"}}
-
-            async def start(self):
-                self.logger.info("I am {word}")
-                return
-                yield
-        """)
-    )
+def test_a_job_that_does_not_say_its_version_may_use_any(released):
+    node = released[0]
+    client = NodeClient(node)
+    client.start(node.project, "lingering", job="silent", version="v1", arguments={}, settings={"LOG_LEVEL": "WARNING"})
+    eventually(lambda: client.list_jobs(node.project)["running"])
+    with pytest.raises(VersionInUse, match=r"silent \(a job that does not say its version"):
+        take_away(client, "v1")
 
 
-def says(client, word: str) -> bool:
-    """Schedule as a plain curl does, and look what the job says."""
-    job = client.session.post(
-        f"{client.node.url}schedule.json", data={"project": client.node.project, "spider": "telling"}
-    )["jobid"]
-    jobs = eventually(lambda: [j for j in client.list_jobs(client.node.project)["finished"] if j["id"] == job])
-    return f"I am {word}" in client.job_log(jobs[0])
+@pytest.fixture
+def push(at_the_door, stack, withdrawals):
+    """``push(word, version)`` releases a small egg to both nodes, as this machine's own release."""
+
+    def call(word: str, version: str) -> None:
+        release(stack_nodes(stack), small_egg(word), version, withdrawals).check()
+        record(at_the_door, PROJECT, version, small_egg(word))
+
+    return call
 
 
-def test_after_a_rollback_a_plain_curl_runs_the_old_code_and_after_another_the_one_before(deploy, clients, at_the_door):
-    for word in ("one", "two", "three"):
-        write_spider(at_the_door, word)
-        deploy("push")
-    assert says(clients[0], "three")
+@pytest.fixture
+def says(stack):
+    """``says(node number)`` schedules as a plain curl does, and returns what the job says it is."""
 
-    planned = deploy("rollback", "--dry-run")
-    assert "back-to" in planned.stdout
-    assert len(clients[0].list_versions(PROJECT)) == 3
-    deploy("rollback")
-    assert says(clients[0], "two")
-    assert says(clients[1], "two")
-    deploy("rollback")
-    assert says(clients[0], "one")
-    table = json.loads(deploy("versions", "--json").stdout)
-    assert len(table["nodes"]["node1"]["versions"]) == 5, "nothing is deleted for it"
-    assert table["released"].endswith(table["nodes"]["node1"]["versions"][0])
-    assert "name the version" in deploy("rollback", code=1).stderr
+    def call(number: int) -> str:
+        node = stack_nodes(stack)[number - 1]
+        client = NodeClient(node)
+        data = {"project": PROJECT, "spider": "telling"}
+        job = client.session.post(f"{node.url}schedule.json", data=data)["jobid"]
+        ended = eventually(lambda: [one for one in client.list_jobs(PROJECT)["finished"] if one["id"] == job])
+        return client.job_log(ended[0]).partition("I am ")[2].partition(",")[0]
+
+    return call
 
 
-def test_a_rollback_wins_over_names_that_sort_behind_every_time(deploy, clients, at_the_door):
-    write_spider(at_the_door, "old")
-    deploy("push")
-    old = clients[0].list_versions(PROJECT)[0]
-    write_spider(at_the_door, "new")
-    deploy("push", "--version", "v9")
-    assert says(clients[0], "new")
-    deploy("rollback", old)
-    assert says(clients[0], "old")
-    write_spider(at_the_door, "newer")
-    assert "still runs v9-" in deploy("push").stderr
+def deploy(capsys, *args, code=0):
+    ended, out, err = call(capsys, *args)
+    assert ended == code, out + err
+    return out, err
 
 
-def test_a_machine_without_a_copy_builds_the_egg_from_the_commit(deploy, clients, at_the_door):
-    def git(*args):
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *args], cwd=at_the_door, check=True)
+def test_after_a_rollback_a_plain_curl_runs_the_old_code_whatever_the_names(push, says, capsys, stack):
+    """scrapyd#66: Scrapyd takes the last by name for the newest, and v9 sorts behind every time."""
+    clients = [NodeClient(node) for node in stack_nodes(stack)]
+    push("old", V1)
+    push("new", "v9")
+    planned, _ = deploy(capsys, "rollback", "--dry-run")
+    assert f"back-to-{V1}" in planned
+    assert clients[0].list_versions(PROJECT) == [V1, "v9"]
 
-    git("init", "-q")
-    for word in ("one", "two"):
-        write_spider(at_the_door, word)
-        git("add", "-A", ".")
-        git("commit", "-q", "-m", word)
-        deploy("push")
-    for copy in (at_the_door / ".local/eggs").rglob("*.egg"):
-        copy.unlink()
-    deploy("rollback")
-    assert says(clients[0], "one")
+    deploy(capsys, "rollback")
+    assert [says(1), says(2)] == ["old", "old"]
+    table = json.loads(deploy(capsys, "versions", "--json")[0])
+    held = table["nodes"]["node1"]["versions"]
+    assert held[:2] == [V1, "v9"], "nothing is deleted for it"
+    assert table["released"] == held[-1]
+    assert "name the version" in deploy(capsys, "rollback", code=1)[1]
+
+
+def test_drift_is_shown_and_versions_are_deleted_by_name(push, capsys, stack):
+    one, two = stack_nodes(stack)
+    push("old", V1)
+    push("new", V2)
+    NodeClient(two).delete_version(PROJECT, V2)
+    NodeClient(one).add_version(PROJECT, "v9", small_egg("by hand"))
+    out, err = deploy(capsys, "versions")
+    assert f"node2 lacks {V2}" in err
+    assert "node1 runs v9 for a plain schedule.json" in err
+    assert "node1 (drift)" in out
+    released = next(line for line in out.splitlines() if line.startswith("released"))
+    assert V2 in released
+
+    deploy(capsys, "delete", "v9", "--dry-run")
+    assert "v9" in NodeClient(one).list_versions(PROJECT)
+    deploy(capsys, "delete", "v9")
+    assert NodeClient(one).list_versions(PROJECT) == [V1, V2]
+    assert "no node has version v9" in deploy(capsys, "delete", "v9", code=1)[1]
+    deploy(capsys, "prune", "--keep", "1")
+    assert [NodeClient(node).list_versions(PROJECT) for node in (one, two)] == [[V2], [V1]]
+
+
+def test_a_machine_without_a_copy_builds_the_egg_from_the_commit(tmp_path):
+    from deploy.released import find_egg  # noqa: PLC0415 - beside its one use
+    from deploy.version_names import new_version  # noqa: PLC0415 - the same
+
+    root = copy_checkout(tmp_path / "checkout")
+    for command in (["init", "-q"], ["add", "-A"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
+        subprocess.run(["git", *command], cwd=root, check=True)
+    version = new_version(root)
+    (root / "spiders_project/settings.py").write_text("what came later")
+    assert len(find_egg(root, PROJECT, version)) > 100_000
+    with pytest.raises(DeployError, match=r"is not at hand.*git knows no commit"):
+        find_egg(root, PROJECT, V1)
+    with pytest.raises(DeployError, match="tells no clean commit"):
+        find_egg(root, PROJECT, f"{version}-dirty")
