@@ -12,7 +12,7 @@ from deploy.errors import DeployError
 from deploy.local.commands import down, status, up
 from deploy.verbs.crawl import crawl_command
 from deploy.verbs.jobs import cancel_command, jobs_command, schedule_command
-from deploy.verbs.nodes import targets
+from deploy.verbs.nodes import check_command, drain_command, nodes_command, targets
 from deploy.verbs.release import push_command, rollback_command
 from deploy.verbs.seed import seed_command
 from deploy.verbs.versions import delete_command, prune_command, versions_command, withdraw_command
@@ -37,7 +37,8 @@ def cli() -> None:
 for command in (
     *(up, down, status),
     *(push_command, rollback_command, versions_command, prune_command, delete_command, withdraw_command),
-    *(targets, schedule_command, jobs_command, cancel_command, seed_command, crawl_command),
+    *(targets, nodes_command, drain_command, check_command),
+    *(schedule_command, jobs_command, cancel_command, seed_command, crawl_command),
 ):
     cli.add_command(command)
 
