@@ -1,4 +1,4 @@
-"""What is wrong with a running node: open to anybody, lacking packages, a wrong clock, a full disk, a poor configuration."""
+"""What is wrong with a running node: open to anybody, packages, clock, disk, configuration."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ class Facts:
         root: It runs as root.
         project: Where it finds spiders_project without an egg; None: nowhere, as it should.
         bind_address: Where it listens.
-        password: It has user name and password.
         max_proc: Jobs that it runs at once.
         jobstorage: The class that remembers finished jobs.
         jobs_to_keep: Logs that it keeps of each spider.
@@ -59,7 +58,6 @@ class Facts:
     root: bool
     project: str | None
     bind_address: str
-    password: bool
     max_proc: int
     jobstorage: str
     jobs_to_keep: int
@@ -151,41 +149,55 @@ def ask(node: Node, probe: bytes) -> tuple[Facts, float]:
 
 def judge(node: Node, facts: Facts, clock_off: float, spec: NodeSpec) -> Checked:
     """What of the facts is a fault."""
-    checked = Checked(facts)
-    faults, advice = checked.faults, checked.advice
-    if facts.unmet:
-        faults.append(f"{'; '.join(facts.unmet)}: `pip install -r requirements.txt` there")
-    if abs(clock_off) > CLOCK_SECONDS:
-        direction = "ahead of" if clock_off > 0 else "behind"
-        faults.append(f"its clock is {abs(clock_off):.0f} s {direction} this machine's: let it ask a time server")
-    if facts.free_bytes < MIN_FREE_BYTES:
-        faults.append(f"only {facts.free_bytes / 1e6:.0f} MB are free for its eggs, logs and queues: delete old logs")
-    if facts.project:
-        faults.append(f"finds spiders_project at {facts.project}, and runs that in place of every egg: take it away")
-    if facts.max_proc < spec.capacity:
-        faults.append(
-            f"starts {facts.max_proc} jobs at once (max_proc), and fleet.toml says capacity {spec.capacity}: "
-            "the others would wait in its queue"
-        )
-    if "Memory" in facts.jobstorage:
-        faults.append(
-            "forgets its finished jobs when it restarts: jobstorage = scrapyd.jobstorage.SqliteJobStorage in scrapyd.conf"
-        )
-    if facts.jobs_to_keep < MIN_LOGS:
-        faults.append(
-            f"keeps the last {facts.jobs_to_keep} logs of a spider, and deletes also those of jobs that run: "
-            "set jobs_to_keep high in scrapyd.conf, and delete logs by age"
-        )
-    if facts.node_name != node.name:
-        faults.append(
-            f"its workers say they run on {facts.node_name or 'the name of its machine'}, and scrapy.cfg calls it "
-            f"{node.name}: set NODE_NAME={node.name} in its environment"
-        )
-    if facts.root:
-        advice.append("runs as root: give it a user of its own")
-    if facts.password and not _is_loopback(facts.bind_address) and urlsplit(node.url).scheme == "http":
-        advice.append("its password travels in clear: put TLS before it, or reach it through a tunnel")
-    return checked
+    faults = (
+        (facts.unmet, f"{'; '.join(facts.unmet)}: `pip install -r requirements.txt` there"),
+        (
+            abs(clock_off) > CLOCK_SECONDS,
+            (
+                f"has a clock {abs(clock_off):.0f} s {'ahead of' if clock_off > 0 else 'behind'} this machine's: "
+                "let both ask a time server"
+            ),
+        ),
+        (
+            facts.free_bytes < MIN_FREE_BYTES,
+            f"has only {facts.free_bytes / 1e6:.0f} MB free for eggs, logs and queues: delete old logs",
+        ),
+        (
+            facts.project,
+            f"finds spiders_project at {facts.project}, and runs that in place of every egg: take it away",
+        ),
+        (
+            facts.max_proc < spec.capacity,
+            (
+                f"starts {facts.max_proc} jobs at once (max_proc), and fleet.toml says capacity {spec.capacity}: "
+                "what is too much would wait in its queue"
+            ),
+        ),
+        (
+            "Memory" in facts.jobstorage,
+            "forgets its finished jobs when it restarts: set jobstorage = scrapyd.jobstorage.SqliteJobStorage",
+        ),
+        (
+            facts.jobs_to_keep < MIN_LOGS,
+            (
+                f"keeps the last {facts.jobs_to_keep} logs of a spider, and deletes also those of jobs that run: "
+                "set jobs_to_keep high, and delete logs by age"
+            ),
+        ),
+        (
+            facts.node_name != node.name,
+            (
+                f"has workers that say they run on {facts.node_name or 'the name of its machine'}: "
+                f"set NODE_NAME={node.name} in its environment, which is its name in scrapy.cfg"
+            ),
+        ),
+    )
+    in_clear = not _is_loopback(facts.bind_address) and urlsplit(node.url).scheme == "http"
+    advice = (
+        (facts.root, "runs as root: give it a user of its own"),
+        (in_clear, "has its password sent in clear: put TLS before it, or reach it through a tunnel"),
+    )
+    return Checked(facts, [text for wrong, text in faults if wrong], [text for wrong, text in advice if wrong])
 
 
 def _why_no_probe(error: str) -> str:

@@ -1,4 +1,4 @@
-"""When each node was last heard of, and what its workers say; both from the frontier's Redis."""
+"""When each node was last heard of by anybody, from the frontier's Redis."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import time
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     import redis
-
-    from deploy.health import Beat
 
 #: Hash: the node's name → when it last answered, in unix seconds.
 KEY = "fleet:heard"
@@ -29,8 +27,3 @@ def last_heard(client: redis.Redis | None) -> dict[str, float]:
         return {}
     times = cast("dict[bytes, bytes]", client.hgetall(KEY))
     return {name.decode(): float(at) for name, at in times.items()}
-
-
-def beats(client: redis.Redis | None) -> Sequence[Beat]:
-    """What the workers of all nodes say of themselves."""
-    return ()

@@ -1,4 +1,4 @@
-"""An egg that ``deploy check`` pushes to a node for a moment: what it prints in place of spiders is what the node is like.
+"""An egg that ``deploy check`` pushes to a node for a moment: in place of spiders it prints what the node is like.
 
 Scrapyd tells nobody its settings, its disk or its packages. But it lists the spiders of an egg, in the environment
 in which it would run its jobs, and hands over what that printed.
