@@ -136,14 +136,21 @@ def release(
     if not ready or (looks.failed and not best_effort):
         return Release(version, FanOut(done={node.name: [] for node in ready}, failed=looks.failed))
 
-    sent = fan_out(ready, lambda node: _send(node, egg, version), _reporter(progress, len(ready)))
+    def take_back(nodes: Sequence[Node], reason: str) -> FanOut[bool]:
+        running = {name: seen.running for name, seen in looks.done.items()}
+        return withdraw(nodes, version, withdrawals, reason=reason, ignored=running, egg=egg)
+
+    try:
+        sent = fan_out(ready, lambda node: _send(node, egg, version), _reporter(progress, len(ready)))
+    except BaseException:
+        progress(f"interrupted: withdrawing {version}")
+        take_back(ready, "the release was interrupted")
+        raise
     _compare(sent, version, expected)
     outcome = Release(version, sent, sent=True)
     bad = [node for node in ready if node.name in sent.failed] if best_effort else ready
     if sent.failed and bad:
-        running = {name: seen.running for name, seen in looks.done.items()}
-        reason = next(iter(sent.failed.values()))
-        taken = withdraw(bad, version, withdrawals, reason=str(reason), ignored=running, egg=egg)
+        taken = take_back(bad, str(next(iter(sent.failed.values()))))
         outcome.withdrawn = [name for name, there in taken.done.items() if there]
         outcome.left = taken.failed
     for node in ready:

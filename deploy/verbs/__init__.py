@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from deploy.drains import drained
 from deploy.egg import project_root
-from deploy.environment import use_embedded_stack
+from deploy.environment import redis_if_reachable, use_embedded_stack
 from deploy.errors import UsageError
 from deploy.fleet import load_fleet
 from deploy.targets import Node, read_targets
@@ -71,3 +72,21 @@ def chosen_nodes(names: Sequence[str], labels: Sequence[str] = ()) -> list[Node]
             f"no node is labelled {' and '.join(labels)} in fleet.toml; its labels are {', '.join(known) or 'none'}"
         )
     return labelled
+
+
+def nodes_for_work(names: Sequence[str]) -> list[Node]:
+    """The nodes of ``-t``; without any, all that are not drained.
+
+    Raises:
+        UsageError: No such node, or all are drained.
+    """
+    nodes = chosen_nodes(names)
+    if names:
+        return nodes
+    root = project_root()
+    client, fleet = redis_if_reachable(root), load_fleet(root)
+    off = drained(client) if client else {}
+    working = [node for node in nodes if node.name not in off and not fleet.node(node.name).drain]
+    if not working:
+        raise UsageError("every node is drained: `python -m deploy drain NODE --off`, or name one with -t")
+    return working

@@ -9,6 +9,7 @@ import click
 from deploy.egg import build_egg, list_spiders, project_root
 from deploy.environment import redis_if_reachable
 from deploy.errors import DeployError
+from deploy.fanout import FanOut
 from deploy.output import print_json, print_table, say
 from deploy.release import Release, look, release
 from deploy.released import find_egg, newest_version, record, release_times
@@ -59,10 +60,11 @@ def push_command(
     root = project_root()
     if version:
         check_version_name(version)
+    held = _held(nodes, best_effort=best_effort)  # before the build: a node that is away ends it at once
     say(f"building the egg of {root}")
     egg = build_egg(root)
     spiders = list_spiders(egg)
-    version = version or new_version(root, held=_held(nodes, best_effort=best_effort))
+    version = version or new_version(root, held=held)
     _send(root, nodes, egg, version, spiders, best_effort=best_effort, dry_run=dry_run, as_json=as_json)
 
 
@@ -115,8 +117,8 @@ def rollback_command(
 def _held(nodes: Sequence[Node], *, best_effort: bool) -> list[str]:
     """All versions on the nodes, so that a name can be newer than each."""
     looks = look(nodes)
-    if not best_effort:
-        looks.check()
+    if looks.failed and not best_effort:
+        Release("", FanOut(done={name: [] for name in looks.done}, failed=looks.failed)).check()
     return [version for seen in looks.done.values() for version in seen.versions]
 
 
