@@ -8,6 +8,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, cast
 
+from deploy.environment import asking_redis
+
 if TYPE_CHECKING:
     import redis
 
@@ -16,19 +18,26 @@ KEY = "fleet:drained"
 
 
 def set_draining(client: redis.Redis, name: str, *, draining: bool) -> None:
-    """Drain the node called ``name``, or let it have work again; a second drain keeps the first one's time."""
-    if draining:
-        client.hsetnx(KEY, name, f"{time.time():.3f}")
-    else:
-        client.hdel(KEY, name)
+    """Drain the node called ``name``, or let it have work again; a second drain keeps the first one's time.
+
+    Raises:
+        DeployError: Redis does not take it; as the other functions here.
+    """
+    with asking_redis():
+        if draining:
+            client.hsetnx(KEY, name, f"{time.time():.3f}")
+        else:
+            client.hdel(KEY, name)
 
 
 def drained(client: redis.Redis) -> dict[str, float]:
     """Since when each drained node is, in unix seconds, by name."""
-    flags = cast("dict[bytes, bytes]", client.hgetall(KEY))
+    with asking_redis():
+        flags = cast("dict[bytes, bytes]", client.hgetall(KEY))
     return {name.decode(): float(since) for name, since in flags.items()}
 
 
 def is_draining(client: redis.Redis, name: str) -> bool:
     """Whether the node called ``name`` is to get no new work."""
-    return bool(client.hexists(KEY, name))
+    with asking_redis():
+        return bool(client.hexists(KEY, name))

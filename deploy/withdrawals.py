@@ -12,8 +12,10 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+import redis
+
 from deploy.client import NodeClient
-from deploy.environment import STACK_DIRECTORY
+from deploy.environment import STACK_DIRECTORY, asking_redis
 from deploy.errors import DeployError, VersionInUse
 from deploy.fanout import FanOut, fan_out
 from deploy.local.files import make_private, write_private
@@ -22,8 +24,6 @@ from deploy.usage import usage
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
-
-    import redis
 
     from deploy.targets import Node
 
@@ -68,29 +68,35 @@ class Withdrawals:
     def all(self) -> list[Withdrawal]:
         """Every one, oldest first."""
         found = {one.field: one for one in self._in_file()}
-        if self._client is not None:
-            values = cast("dict[bytes, bytes]", self._client.hgetall(KEY))
-            for field, value in values.items():
-                with suppress(ValueError, TypeError):  # not ours: it stays, and harms no other
-                    found[field.decode()] = Withdrawal(**json.loads(value))
+        for field, value in self._in_redis().items():
+            with suppress(ValueError, TypeError):  # not ours: it stays, and harms no other
+                found[field.decode()] = Withdrawal(**json.loads(value))
         return sorted(found.values(), key=lambda one: one.at)
 
     def add(self, node: Node, version: str, reason: str) -> None:
         """Record that ``version`` is to be taken away from ``node``."""
         one = Withdrawal(node.url, node.project, version, reason, time.time())
         if self._client is not None:
-            self._client.hset(KEY, one.field, json.dumps(asdict(one)))
-        else:
-            self._write([*(other for other in self._in_file() if other.field != one.field), one])
+            with suppress(redis.RedisError):  # it went away meanwhile
+                self._client.hset(KEY, one.field, json.dumps(asdict(one)))
+                return
+        self._write([*(other for other in self._in_file() if other.field != one.field), one])
 
     def drop(self, node: Node, version: str) -> None:
         """Forget one: it is made, or the version was released after all."""
         field = Withdrawal(node.url, node.project, version).field
-        if self._client is not None:
-            self._client.hdel(KEY, field)
+        if field.encode() in self._in_redis() and self._client is not None:
+            with asking_redis():
+                self._client.hdel(KEY, field)
         kept = [one for one in self._in_file() if one.field != field]
         if len(kept) != len(self._in_file()):
             self._write(kept)
+
+    def _in_redis(self) -> dict[bytes, bytes]:
+        if self._client is not None:
+            with suppress(redis.RedisError):
+                return cast("dict[bytes, bytes]", self._client.hgetall(KEY))
+        return {}
 
     def _in_file(self) -> list[Withdrawal]:
         try:

@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from deploy.client import NodeClient
+from deploy.drains import set_draining
 from deploy.errors import ConnectError, DeployError, VersionInUse
 from deploy.release import release
+from deploy.targets import Node
 from deploy.withdrawals import KEY, Withdrawals, settle, take_away
 from tests.deploy.fake_node import fake_node
 
@@ -202,3 +207,16 @@ def test_when_no_node_can_be_reached_that_is_the_exit_code(node, withdrawals):
         release([type(target)("dead", "http://127.0.0.1:9/")], b"egg", "v1", withdrawals).check()
     assert failed.value.exit_code == 4
     assert "nothing was sent" in str(failed.value)
+
+
+def test_while_redis_is_away_the_file_has_them(tmp_path):
+    """It answered when the release began."""
+    away = redis.Redis(host="127.0.0.1", port=9, retry=Retry(NoBackoff(), 0))
+    both = Withdrawals(tmp_path, away)
+    node = Node("n1", "http://n1/")
+    both.add(node, "v1", "why")
+    assert [one.version for one in both.all()] == ["v1"]
+    both.drop(node, "v1")
+    assert both.all() == []
+    with pytest.raises(ConnectError, match="Redis does not answer any more"):
+        set_draining(away, "n1", draining=True)

@@ -112,6 +112,8 @@ def test_a_version_is_never_deleted_while_a_job_uses_it(released, withdrawals, t
         take_away(client, V2)
     assert set(client.list_versions(node.project)) == {"v1", V2, V3}
 
+    client.delete_version(node.project, V2)  # Scrapyd itself does it at once
+    release([node], small_egg("later"), V2, withdrawals).check()
     jobs = client.list_jobs(node.project)["running"]
     cancel(released, [Job(node.name, job["id"], job["spider"], "running") for job in jobs]).check()
     assert prune(tmp_path, [node], keep=1, dry_run=True).done[node.name].gone == [V2]
