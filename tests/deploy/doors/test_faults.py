@@ -10,6 +10,7 @@ import pytest
 from deploy.client import NodeClient
 from deploy.environment import stack_nodes
 from tests.deploy.doors.conftest import PROJECT, run
+from tests.deploy.eggs import small_egg
 from tests.deploy.fake_node import fake_node
 
 pytestmark = pytest.mark.slow
@@ -25,12 +26,13 @@ BREAKS_ON_NODE2 = "import os\nif os.environ.get('NODE_NAME') == 'node2': import 
 
 def test_an_egg_that_a_node_cannot_list_fails_the_push_where_scrapyd_deploy_exits_0(at_the_door, stack):
     """scrapyd-client#30: Scrapyd says status: error with HTTP 200, and keeps the egg as its newest version."""
-    assert deploy("push", "--version", "1796067001-aaaaaaaa", cwd=at_the_door).returncode == 0
+    one, two = (NodeClient(node) for node in stack_nodes(stack))
+    for client in (one, two):
+        client.add_version(PROJECT, "1796067001-aaaaaaaa", small_egg("fine"))
     (at_the_door / "spiders_project/spiders/broken.py").write_text(BREAKS_ON_NODE2)
     stock = run("scrapyd-deploy", "node2", "--version", "1796067002", cwd=at_the_door)
     assert '"status": "error"' in stock.stdout
     assert stock.returncode == 0
-    one, two = (NodeClient(node) for node in stack_nodes(stack))
     assert two.list_versions(PROJECT)[-1] == "1796067002"
     two.delete_version(PROJECT, "1796067002")
 
@@ -42,15 +44,6 @@ def test_an_egg_that_a_node_cannot_list_fails_the_push_where_scrapyd_deploy_exit
     assert "version 1796067003-bbbbbbbb was withdrawn from node1, node2" in ours.stderr
     for client in (one, two):
         assert client.list_versions(PROJECT) == ["1796067001-aaaaaaaa"]
-
-
-def test_best_effort_keeps_a_version_where_it_is_fine(at_the_door, stack):
-    (at_the_door / "spiders_project/spiders/broken.py").write_text(BREAKS_ON_NODE2)
-    done = deploy("push", "--version", "v1", "--best-effort", cwd=at_the_door)
-    assert done.returncode == 1
-    assert "version v1 stays on node1" in done.stderr
-    held = [NodeClient(node).list_versions(PROJECT) for node in stack_nodes(stack)]
-    assert held == [["v1"], []]
 
 
 def test_an_egg_that_imports_nowhere_is_sent_nowhere(at_the_door, stack):
@@ -106,11 +99,15 @@ def test_nodes_are_pushed_to_side_by_side(at_the_door):
     assert done.returncode == 0, done.stderr
 
 
-def test_a_version_is_never_overwritten(at_the_door):
-    assert deploy("push", "--version", "v1", "-t", "node1", cwd=at_the_door).returncode == 0
-    again = deploy("push", "--version", "v1", "-t", "node1", cwd=at_the_door)
+def test_a_version_is_never_overwritten(at_the_door, stack):
+    """Scrapyd writes the new egg over the old one, also while jobs run from it."""
+    client = NodeClient(stack_nodes(stack)[0])
+    for word in ("one", "two"):
+        assert client.add_version(PROJECT, "v1", small_egg(word)) == 1
+    again = deploy("push", "--version", "v1", cwd=at_the_door)
     assert again.returncode == 1
-    assert "exists there already" in again.stderr
+    assert "node1: version v1 exists there already" in again.stderr
+    assert NodeClient(stack_nodes(stack)[1]).list_versions(PROJECT) == []
 
 
 def test_the_version_is_always_sent_and_is_the_newest_by_time(at_the_door):

@@ -93,7 +93,7 @@ def test_a_version_is_never_deleted_while_a_job_uses_it(released, withdrawals, t
     """Scrapyd deletes it at once, and the next import of a running job fails."""
     node = released[0]
     client = NodeClient(node)
-    release(released, small_egg("later"), V2, withdrawals).check()
+    release([node], small_egg("later"), V2, withdrawals).check()
     client.start(node.project, "lingering", job="named", version="v1", arguments={}, settings={})
     client.start(node.project, "telling", job="last", version=V2, arguments={"stays": "1"}, settings={})
     # Without a version: a plain curl.
@@ -101,7 +101,7 @@ def test_a_version_is_never_deleted_while_a_job_uses_it(released, withdrawals, t
     eventually(lambda: len(client.list_jobs(node.project)["running"]) == 3)
     eventually(lambda: log_line(node, "named"))
 
-    release(released, small_egg("newest"), V3, withdrawals).check()
+    release([node], small_egg("newest"), V3, withdrawals).check()
     outcome = delete(released, "v1").done
     assert "named" in outcome[node.name].kept["v1"]
     assert outcome[released[1].name].gone == ["v1"]
@@ -131,10 +131,10 @@ def test_a_job_that_does_not_say_its_version_may_use_any(released):
 
 @pytest.fixture
 def push(at_the_door, stack, withdrawals):
-    """``push(word, version)`` releases a small egg to both nodes, as this machine's own release."""
+    """``push(word, version)`` releases a small egg to the nodes, as this machine's own release."""
 
-    def call(word: str, version: str) -> None:
-        release(stack_nodes(stack), small_egg(word), version, withdrawals).check()
+    def call(word: str, version: str, nodes: int = 2) -> None:
+        release(stack_nodes(stack)[:nodes], small_egg(word), version, withdrawals).check()
         record(at_the_door, PROJECT, version, small_egg(word))
 
     return call
@@ -163,20 +163,21 @@ def deploy(capsys, *args, code=0):
 
 def test_after_a_rollback_a_plain_curl_runs_the_old_code_whatever_the_names(push, says, capsys, stack):
     """scrapyd#66: Scrapyd takes the last by name for the newest, and v9 sorts behind every time."""
-    clients = [NodeClient(node) for node in stack_nodes(stack)]
-    push("old", V1)
-    push("new", "v9")
-    planned, _ = deploy(capsys, "rollback", "--dry-run")
+    push("old", V1, nodes=1)
+    push("new", "v9", nodes=1)
+    planned, _ = deploy(capsys, "rollback", "--dry-run", "-t", "node1")
     assert f"back-to-{V1}" in planned
-    assert clients[0].list_versions(PROJECT) == [V1, "v9"]
+    client = NodeClient(stack_nodes(stack)[0])
+    assert client.list_versions(PROJECT) == [V1, "v9"]
 
-    deploy(capsys, "rollback")
-    assert [says(1), says(2)] == ["old", "old"]
-    table = json.loads(deploy(capsys, "versions", "--json")[0])
-    held = table["nodes"]["node1"]["versions"]
+    deploy(capsys, "rollback", "-t", "node1")
+    assert says(1) == "old"
+    held = client.list_versions(PROJECT)
     assert held[:2] == [V1, "v9"], "nothing is deleted for it"
+    table = json.loads(deploy(capsys, "versions", "--json", "-t", "node1")[0])
+    assert table["nodes"]["node1"] == {"versions": held, "drift": None}
     assert table["released"] == held[-1]
-    assert "name the version" in deploy(capsys, "rollback", code=1)[1]
+    assert "name the version" in deploy(capsys, "rollback", "-t", "node1", code=1)[1]
 
 
 def test_drift_is_shown_and_versions_are_deleted_by_name(push, capsys, stack):
