@@ -50,8 +50,8 @@ def usage(client: NodeClient, project: str, held: Sequence[str], ignored: Collec
     found = Usage()
     jobs: dict[str, list[dict[str, Any]]] = client.list_jobs(project)
     for job in jobs["pending"]:
-        # Scheduled without a version, it runs what is the newest by name when its turn comes.
-        if version := job.get("version") or (held[-1] if held else None):
+        # Scheduled without a version, it runs what is the newest by name when its turn comes: any will do, but one.
+        if version := job.get("version") or (held[0] if len(held) == 1 else None):
             found.jobs.setdefault(version, []).append(job["id"])
     for job in jobs["running"]:
         if job["id"] in ignored:

@@ -60,11 +60,13 @@ def push_command(
     root = project_root()
     if version:
         check_version_name(version)
-    held = _held(nodes, best_effort=best_effort)  # before the build: a node that is away ends it at once
+    held = _held(
+        nodes, best_effort=best_effort, as_json=as_json
+    )  # before the build: a node that is away ends it at once
     say(f"building the egg of {root}")
     egg = build_egg(root)
     spiders = list_spiders(egg)
-    version = version or new_version(root, held=held)
+    version = version or new_version(root, held=[name for of_node in held.values() for name in of_node])
     _send(root, nodes, egg, version, spiders, best_effort=best_effort, dry_run=dry_run, as_json=as_json)
 
 
@@ -96,10 +98,7 @@ def rollback_command(
     """
     nodes = chosen_nodes(targets, only)
     root = project_root()
-    looks = look(nodes)
-    if not best_effort:
-        looks.check()
-    held = {name: seen.versions for name, seen in looks.done.items()}
+    held = _held(nodes, best_effort=best_effort, as_json=as_json)
     project = nodes[0].project
     known = dict.fromkeys(name for of_node in held.values() for name in of_node)
     if version is None:
@@ -114,12 +113,19 @@ def rollback_command(
     _send(root, nodes, egg, name, list_spiders(egg), best_effort=best_effort, dry_run=dry_run, as_json=as_json)
 
 
-def _held(nodes: Sequence[Node], *, best_effort: bool) -> list[str]:
-    """All versions on the nodes, so that a name can be newer than each."""
+def _held(nodes: Sequence[Node], *, best_effort: bool, as_json: bool) -> dict[str, list[str]]:
+    """The versions on each node, so that a name can be newer than all.
+
+    Raises:
+        DeployError: A node does not answer; with ``best_effort`` it is left out.
+    """
     looks = look(nodes)
     if looks.failed and not best_effort:
-        Release("", FanOut(done={name: [] for name in looks.done}, failed=looks.failed)).check()
-    return [version for seen in looks.done.values() for version in seen.versions]
+        refused = Release("", FanOut(done={name: [] for name in looks.done}, failed=looks.failed))
+        if as_json:
+            _show(refused, as_json=True)
+        refused.check()
+    return {name: seen.versions for name, seen in looks.done.items()}
 
 
 def _send(
@@ -140,7 +146,8 @@ def _send(
         return
     withdrawals = Withdrawals.of(root, redis_if_reachable(root))
     for name, gone in settle(nodes, withdrawals).done.items():
-        say(f"{name}: withdrew {', '.join(gone)}, which was left there") if gone else None
+        if gone:
+            say(f"{name}: withdrew {', '.join(gone)}, which was left there")
     say(f"releasing version {version} ({len(egg) / 1000:.0f} kB) to {names}")
     outcome = release(nodes, egg, version, withdrawals, expected=spiders, best_effort=best_effort, progress=say)
     if outcome.on:

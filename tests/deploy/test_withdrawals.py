@@ -220,3 +220,12 @@ def test_while_redis_is_away_the_file_has_them(tmp_path):
     assert both.all() == []
     with pytest.raises(ConnectError, match="Redis does not answer any more"):
         set_draining(away, "n1", draining=True)
+
+
+def test_a_job_that_waits_without_a_version_holds_the_only_one_there_is(node):
+    one = Scrapyd("v1", "v2")
+    one.pending = [{"id": "plain", "version": None}]
+    client = NodeClient(node(one))
+    assert take_away(client, "v2"), "it will run what is the newest then"
+    with pytest.raises(VersionInUse, match="plain"):
+        take_away(client, "v1")
