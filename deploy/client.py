@@ -128,10 +128,10 @@ class NodeClient(ScrapydAPI):  # type: ignore[misc] # python-scrapyd-api ships n
         answer: dict[str, Any] = self.client.get(self._build_url("daemon_status"), timeout=self.timeout)
         return answer
 
-    def jobs_of_all_projects(self) -> dict[str, list[dict[str, Any]]]:
-        """As ``list_jobs``, of every project on the node."""
-        answer: dict[str, Any] = self.client.get(self._build_url("list_jobs"), timeout=self.timeout)
-        return {state: answer[state] for state in ("pending", "running", "finished")}
+    def all_jobs(self) -> dict[str, list[dict[str, Any]]]:
+        """The jobs of all projects: ``pending``, ``running`` and ``finished``."""
+        answer: dict[str, list[dict[str, Any]]] = self.client.get(self._build_url("list_jobs"), timeout=self.timeout)
+        return answer
 
     def status(self, job: str, project: str | None = None) -> str | None:
         """``pending``, ``running``, ``finished``, or None where the node knows no such job."""

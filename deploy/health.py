@@ -116,7 +116,7 @@ def look_at(node: Node) -> Sample:
         NodeError: It does not answer, or not as Scrapyd does.
     """
     client = NodeClient(node, timeout=_TIMEOUT)
-    jobs = client.jobs_of_all_projects()
+    jobs = client.all_jobs()
     return Sample(
         at=time.monotonic(),
         versions=tuple(sorted_versions(client.list_versions(node.project))),

@@ -13,7 +13,7 @@ from deploy.usage import usage
 from deploy.withdrawals import take_away
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from deploy.targets import Node
@@ -80,10 +80,13 @@ class Deletion:
     kept: dict[str, str] = field(default_factory=dict)
 
 
-def prune(root: Path, nodes: Sequence[Node], keep: int, *, dry_run: bool = False) -> FanOut[Deletion]:
+def prune(
+    root: Path, nodes: Sequence[Node], keep: int, *, pinned: Mapping[str, str] | None = None, dry_run: bool = False
+) -> FanOut[Deletion]:
     """Delete all but the ``keep`` newest versions of each node.
 
-    What a job uses, what a plain ``schedule.json`` runs and the release itself stay in any case.
+    What a job uses, what a plain ``schedule.json`` runs and the release itself stay in any case; and what is
+    ``pinned``, for the reason given.
     """
     before = table(root, nodes)
 
@@ -93,20 +96,26 @@ def prune(root: Path, nodes: Sequence[Node], keep: int, *, dry_run: bool = False
         held = before.held[node.name]
         newest = newest_first(held, before.times)
         safe = {*newest[:keep], *held[-1:], before.released}
-        return _delete(node, [version for version in reversed(newest) if version not in safe], dry_run=dry_run)
+        surplus = [version for version in reversed(newest) if version not in safe]
+        return _delete(node, surplus, pinned or {}, dry_run=dry_run)
 
     return fan_out(nodes, work)
 
 
-def delete(nodes: Sequence[Node], version: str, *, dry_run: bool = False) -> FanOut[Deletion]:
-    """Delete one version from the nodes; one that a job uses stays there."""
-    return fan_out(nodes, lambda node: _delete(node, [version], dry_run=dry_run))
+def delete(
+    nodes: Sequence[Node], version: str, *, pinned: Mapping[str, str] | None = None, dry_run: bool = False
+) -> FanOut[Deletion]:
+    """Delete one version from the nodes; one that a job uses, or that is ``pinned``, stays there."""
+    return fan_out(nodes, lambda node: _delete(node, [version], pinned or {}, dry_run=dry_run))
 
 
-def _delete(node: Node, versions: Sequence[str], *, dry_run: bool) -> Deletion:
+def _delete(node: Node, versions: Sequence[str], pinned: Mapping[str, str], *, dry_run: bool) -> Deletion:
     client = NodeClient(node)
     outcome = Deletion()
     for version in versions:
+        if version in pinned:
+            outcome.kept[version] = f"{node.name}: version {version} stays: {pinned[version]}"
+            continue
         try:
             if _would_take(client, version) if dry_run else take_away(client, version):
                 outcome.gone.append(version)

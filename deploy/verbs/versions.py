@@ -11,6 +11,7 @@ from deploy.egg import project_root
 from deploy.environment import redis_if_reachable
 from deploy.errors import ConnectError, DeployError
 from deploy.output import print_json, print_table, say
+from deploy.pinned import pinned_versions
 from deploy.verbs import chosen_nodes, dry_run_option, json_option, only_option, target_option
 from deploy.version_names import check_version_name
 from deploy.versions import delete, prune, table
@@ -89,7 +90,8 @@ def prune_command(*, targets: tuple[str, ...], only: tuple[str, ...], keep: int,
       python -m deploy prune --keep 5
       python -m deploy prune --keep 5 --dry-run
     """
-    outcome = prune(project_root(), chosen_nodes(targets, only), keep, dry_run=dry_run)
+    root, nodes = project_root(), chosen_nodes(targets, only)
+    outcome = prune(root, nodes, keep, pinned=pinned_versions(redis_if_reachable(root)), dry_run=dry_run)
     _report(outcome, dry_run=dry_run, as_json=as_json)
     outcome.check()
 
@@ -111,7 +113,9 @@ def delete_command(
       python -m deploy delete hotfix-7 -t node1 --dry-run
     """
     check_version_name(version)
-    outcome = delete(chosen_nodes(targets, only), version, dry_run=dry_run)
+    nodes = chosen_nodes(targets, only)
+    pinned = pinned_versions(redis_if_reachable(project_root()))
+    outcome = delete(nodes, version, pinned=pinned, dry_run=dry_run)
     _report(outcome, dry_run=dry_run, as_json=as_json)
     outcome.check()
     kept = [reason for of_node in outcome.done.values() for reason in of_node.kept.values()]
