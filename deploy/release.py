@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 class Look:
     """One node before the release: its versions as Scrapyd sorts them, and the jobs that ran then."""
 
+    client: NodeClient  # its connection is open
     versions: list[str]
     running: frozenset[str]
 
@@ -94,7 +95,7 @@ def look(nodes: Sequence[Node]) -> FanOut[Look]:
     def work(node: Node) -> Look:
         client = NodeClient(node)
         versions = client.list_versions(node.project)
-        return Look(versions, running_jobs(client, node.project) if versions else frozenset())
+        return Look(client, versions, running_jobs(client, node.project) if versions else frozenset())
 
     return fan_out(nodes, work)
 
@@ -141,7 +142,9 @@ def release(
         return withdraw(nodes, version, withdrawals, reason=reason, ignored=running, egg=egg)
 
     try:
-        sent = fan_out(ready, lambda node: _send(node, egg, version), _reporter(progress, len(ready)))
+        sent = fan_out(
+            ready, lambda node: _send(looks.done[node.name].client, egg, version), _reporter(progress, len(ready))
+        )
     except BaseException:
         progress(f"interrupted: withdrawing {version}")
         take_back(ready, "the release was interrupted")
@@ -151,7 +154,7 @@ def release(
     bad = [node for node in ready if node.name in sent.failed] if best_effort else ready
     if sent.failed and bad:
         taken = take_back(bad, str(next(iter(sent.failed.values()))))
-        outcome.withdrawn = [name for name, there in taken.done.items() if there]
+        outcome.withdrawn = list(taken.done)
         outcome.left = taken.failed
     for node in ready:
         if node.name in outcome.on:
@@ -163,8 +166,8 @@ def release(
     return outcome
 
 
-def _send(node: Node, egg: bytes, version: str) -> list[str]:
-    client = NodeClient(node)
+def _send(client: NodeClient, egg: bytes, version: str) -> list[str]:
+    node = client.node
     try:
         client.add_version(node.project, version, egg)
         spiders = client.list_spiders(node.project, version)
