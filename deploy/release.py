@@ -80,9 +80,9 @@ class Release:
         """Where the version is after a failure, in sentences."""
         if not self.sent:
             return ["nothing was sent to any node"]
-        if self.on:
-            return [f"version {self.version} stays on {', '.join(self.on)}"]
-        words = [f"version {self.version} was withdrawn from {', '.join(self.withdrawn)}"] if self.withdrawn else []
+        words = [f"version {self.version} stays on {', '.join(self.on)}"] if self.on else []
+        if self.withdrawn:
+            words.append(f"version {self.version} was withdrawn from {', '.join(self.withdrawn)}")
         words.extend(f"not withdrawn: {error}" for error in self.left.values())
         if self.left:
             words.append("what is left is recorded, and withdrawn as soon as it can be: `python -m deploy withdraw`")
