@@ -52,6 +52,17 @@ class Stock(ScrapydNode):
         write_private(self.directory / "scrapy.cfg", text)
 
 
+@pytest.fixture(scope="module")
+def shipped(servers_root):
+    """A node with our configuration."""
+    node = Shipped(servers_root / "shipped", name="node1")
+    try:
+        node.start()
+        yield Node("node1", node.url, username=node.username, password=node.password)
+    finally:
+        node.stop()
+
+
 @pytest.fixture
 def started(server_directory):
     """``started(kind, name, **settings)`` starts a node, and stops it after the test."""
@@ -74,15 +85,13 @@ def checked(node):
     return outcome.done[node.name]
 
 
-def test_a_node_with_our_configuration_has_no_faults_and_lets_nobody_in(started):
-    node = started(Shipped)
-    assert requests.get(f"{node.url}daemonstatus.json", timeout=10).status_code == 401
-    found = checked(node)
+def test_a_node_with_our_configuration_has_no_faults_and_lets_nobody_in(shipped):
+    assert requests.get(f"{shipped.url}daemonstatus.json", timeout=10).status_code == 401
+    found = checked(shipped)
     assert found.faults == []
     assert found.facts.max_proc == NodeSpec().capacity
     assert found.facts.bind_address == "127.0.0.1"
-    client = NodeClient(node)
-    assert client.list_projects() == [], "the probe is gone"
+    assert NodeClient(shipped).list_projects() == [], "the probe is gone"
 
 
 def test_scrapyd_with_our_configuration_does_not_start_without_a_password(started):
@@ -117,9 +126,8 @@ def test_a_node_with_the_wrong_setuptools_is_told(started, server_directory):
     assert "its setuptools is too new" in found.faults[0]
 
 
-def test_a_node_that_lacks_packages_is_told_though_it_could_list_spiders(started):
-    node = started(Shipped)
-    outcome = check([node], {"node1": NodeSpec()}, probe_egg(REQUIREMENTS + "no-such-package>=1\nredis>=99\n"))
+def test_a_node_that_lacks_packages_is_told_though_it_could_list_spiders(shipped):
+    outcome = check([shipped], {"node1": NodeSpec()}, probe_egg(REQUIREMENTS + "no-such-package>=1\nredis>=99\n"))
     fault = outcome.done["node1"].faults[0]
     assert fault.startswith("lacks no-such-package; redis ")
     assert "is older than 99: `pip install -r requirements.txt` there" in fault
