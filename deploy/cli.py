@@ -12,11 +12,12 @@ from deploy.errors import DeployError
 from deploy.local.commands import down, status, up
 from deploy.verbs.crawl import crawl_command
 from deploy.verbs.jobs import cancel_command, schedule_command
-from deploy.verbs.nodes import targets
+from deploy.verbs.nodes import check_command, drain_command, nodes_command, targets
 from deploy.verbs.records import history_command, jobs_command, logs_command
-from deploy.verbs.release import push_command
+from deploy.verbs.release import push_command, rollback_command
 from deploy.verbs.seed import seed_command
 from deploy.verbs.timers import timers_group
+from deploy.verbs.versions import delete_command, prune_command, versions_command, withdraw_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +38,9 @@ def cli() -> None:
 
 for command in (
     *(up, down, status),
-    *(targets, push_command, schedule_command, jobs_command, cancel_command, seed_command, crawl_command),
+    *(push_command, rollback_command, versions_command, prune_command, delete_command, withdraw_command),
+    *(targets, nodes_command, drain_command, check_command),
+    *(schedule_command, jobs_command, cancel_command, seed_command, crawl_command),
     *(logs_command, history_command, timers_group),
 ):
     cli.add_command(command)

@@ -7,6 +7,9 @@ Scrapyd's ``status: ok`` becomes one of our errors, with the node's name in it.
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
@@ -33,6 +36,8 @@ class NodeSession(Client):  # type: ignore[misc] # python-scrapyd-api ships no t
     def __init__(self, node: Node) -> None:
         super().__init__()
         self.node = node
+        #: How far the node's clock is before ours, in seconds and half a second exact; None before the first answer.
+        self.clock_off: float | None = None
         auth = get_auth(url=node.url, username=node.username, password=node.password)
         if urlsplit(node.url).hostname in {"127.0.0.1", "::1", "localhost"}:
             self.trust_env = False  # HTTP_PROXY, which means nothing on this machine
@@ -51,6 +56,7 @@ class NodeSession(Client):  # type: ignore[misc] # python-scrapyd-api ships no t
         kwargs["allow_redirects"] = False
         if kwargs.get("timeout") is None:
             kwargs["timeout"] = TIMEOUT
+        sent_at = time.time()
         try:
             response = requests.Session.request(self, method, url, **kwargs)
         except requests.exceptions.SSLError as error:
@@ -63,6 +69,7 @@ class NodeSession(Client):  # type: ignore[misc] # python-scrapyd-api ships no t
             raise NodeUnreachable(
                 f"{name}: cannot connect to {base}; is Scrapyd running there? ({_root_cause(error)})"
             ) from error
+        self._read_clock(response, (sent_at + time.time()) / 2)
         if response.status_code == requests.codes.unauthorized:
             raise NodeError(
                 f"{name}: {base} refused the username or password; correct them in scrapy.cfg, the environment or netrc"
@@ -72,6 +79,11 @@ class NodeSession(Client):  # type: ignore[misc] # python-scrapyd-api ships no t
                 f"{name}: {base} redirects to {response.headers['location']}; put the new address into scrapy.cfg"
             )
         return response
+
+    def _read_clock(self, response: requests.Response, at: float) -> None:
+        with suppress(ValueError, TypeError):
+            # Whole seconds, cut off: the middle of that second is the best guess.
+            self.clock_off = parsedate_to_datetime(response.headers.get("Date", "")).timestamp() + 0.5 - at
 
     def request(self, method: str, url: str, **kwargs: Any) -> dict[str, Any]:
         """Scrapyd's answer, checked.
@@ -114,6 +126,11 @@ class NodeClient(ScrapydAPI):  # type: ignore[misc] # python-scrapyd-api ships n
     def daemon_status(self) -> dict[str, Any]:
         """Counts of ``pending``, ``running`` and ``finished`` jobs, and Scrapyd's ``node_name``."""
         answer: dict[str, Any] = self.client.get(self._build_url("daemon_status"), timeout=self.timeout)
+        return answer
+
+    def all_jobs(self) -> dict[str, list[dict[str, Any]]]:
+        """The jobs of all projects: ``pending``, ``running`` and ``finished``."""
+        answer: dict[str, list[dict[str, Any]]] = self.client.get(self._build_url("list_jobs"), timeout=self.timeout)
         return answer
 
     def status(self, job: str, project: str | None = None) -> str | None:
@@ -163,6 +180,19 @@ class NodeClient(ScrapydAPI):  # type: ignore[misc] # python-scrapyd-api ships n
             return ""
         response = self._log("GET", url, job, headers={"Range": f"bytes={max(0, size - tail_bytes)}-"})
         return response.content.decode("utf-8", errors="replace")
+
+    def log_head(self, job: Mapping[str, Any], head_bytes: int = 20_000) -> str:
+        """The beginning of a job's log; empty where there is none yet. ``job`` is an entry of ``list_jobs``.
+
+        Raises:
+            NodeUnreachable: The node does not answer.
+        """
+        if not job.get("log_url"):
+            return ""
+        url = urljoin(self.node.url, str(job["log_url"]).lstrip("/"))
+        headers = {"Range": f"bytes=0-{head_bytes - 1}"}
+        response = self.session.send_raw("GET", url, timeout=self.timeout, headers=headers)
+        return response.content.decode("utf-8", errors="replace") if response.ok else ""
 
     def _log(self, method: str, url: str, job: Mapping[str, Any], **kwargs: Any) -> requests.Response:
         response = self.session.send_raw(method, url, timeout=self.timeout, **kwargs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,8 +10,11 @@ from deploy.egg import build_egg
 from deploy.errors import CrawlError, DeployError
 from deploy.fanout import fan_out
 from deploy.jobs import Job, cancel, new_jobs, schedule
-from deploy.release import new_version, push, record
+from deploy.release import release
+from deploy.released import record
 from deploy.seed import push_seeds
+from deploy.version_names import new_version
+from deploy.withdrawals import Withdrawals
 from spiders_project.errors import FrontierError
 from spiders_project.frontier.inspect import crawl_status
 from spiders_project.frontier.purge import purge_crawl
@@ -66,8 +68,8 @@ def prepare(plan: Plan, root: Path, client: redis.Redis, say: Callable[[str], No
     say(f"building the egg, version {version}")
     egg = build_egg(root)
     say(f"pushing it ({len(egg) / 1000:.0f} kB) to {', '.join(node.name for node in plan.nodes)}")
-    push(plan.nodes, egg, version).check()
-    record(root, plan.nodes[0].project, version, time.time())
+    release(plan.nodes, egg, version, Withdrawals.of(root, client)).check()
+    record(root, plan.nodes[0].project, version, egg)
     return version
 
 

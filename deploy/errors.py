@@ -33,5 +33,9 @@ class NodeError(DeployError):
     """A node answered, and not with success; raised by ``client``, names the node."""
 
 
+class VersionInUse(NodeError):  # noqa: N818 - the name of the state, as in the docs
+    """A version is to be deleted and a job runs from it, or will; raised by ``withdrawals``, names the jobs."""
+
+
 class NodeUnreachable(NodeError, ConnectError):  # noqa: N818 - the name of the state, as in the docs
     """A node refuses connections or does not answer in time; raised by ``client``."""

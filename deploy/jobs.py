@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from deploy.client import NodeClient
 from deploy.errors import DeployError, NodeError, UsageError
 from deploy.fanout import FanOut, fan_out
-from deploy.release import newest_version
+from deploy.released import newest_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

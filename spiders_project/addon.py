@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from scrapy import signals
 
+from spiders_project import egg
 from spiders_project.checks import check, uses_frontier
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ class ProjectAddon:
         Raises:
             ConfigError: A setting is wrong.
         """
+        if version := egg.version():
+            # Scrapyd lists no version of a running job; whoever is about to delete one reads it in the job's log.
+            logger.info("This job runs version %(version)s", {"version": version})
         contact = check(settings, spider=self._crawler.spidercls.name).contact
         if contact:
             name_contact(settings, contact)

@@ -7,8 +7,12 @@ This project's own options have their defaults in config.py.
 
 import os
 
-from spiders_project import __version__, config, settingtypes
-from spiders_project.environment import from_environment
+from spiders_project.egg import refuse_unmet_requirements
+
+refuse_unmet_requirements()  # before the imports that a missing package would break
+
+from spiders_project import __version__, config, settingtypes  # noqa: E402 - see above
+from spiders_project.environment import from_environment  # noqa: E402 - see above
 
 # --- Where things are ---------------------------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ from deploy.egg import project_root
 from deploy.errors import DeployError, UsageError
 from deploy.jobs import cancel, choose_version, list_jobs, new_jobs, parse_pairs, schedule
 from deploy.output import print_json, print_table, say
-from deploy.release import check_version_name
-from deploy.verbs import chosen_nodes, json_option, target_option
+from deploy.verbs import chosen_nodes, json_option, nodes_for_work, target_option
+from deploy.version_names import check_version_name
 
 
 @click.command("schedule")
@@ -38,7 +38,7 @@ def schedule_command(
       python -m deploy schedule site --workers 4 -a max_pages=500 -s LOG_LEVEL=INFO
       python -m deploy schedule site -t node1 --version 1796067188-cc98fa7e
     """
-    nodes = chosen_nodes(targets)
+    nodes = nodes_for_work(targets)
     spider_arguments = parse_pairs(arguments, "-a")
     job_settings = parse_pairs(settings, "-s")
     if version is None:

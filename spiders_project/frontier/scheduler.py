@@ -24,6 +24,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.request import RequestFingerprinter
 from scrapy_redis import scheduler as scrapy_redis_scheduler
 
+from spiders_project import egg
 from spiders_project import statnames as stat
 from spiders_project.config import Options
 from spiders_project.delivery import parents_of
@@ -112,7 +113,8 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         job = os.environ.get("SCRAPY_JOB") or getattr(spider, "_job", "") or ""
         self.worker = f"{options.node_name}:{job or os.getpid()}:{secrets.token_hex(3)}"
         self.stats.set_value(stat.WORKER, self.worker)
-        self._facts = {"node": options.node_name, "job": job, "version": getattr(spider, "_version", "") or ""}
+        version = getattr(spider, "_version", "") or egg.version()
+        self._facts = {"node": options.node_name, "job": job, "version": version}
         self.frontier = RedisFrontier(async_client(settings), keys, self.worker, terms, self._report)
         concurrent = settings.getint("CONCURRENT_REQUESTS") or UNLIMITED_REQUESTS
         self.exchange: Exchange[Request] = Exchange(

@@ -6,10 +6,9 @@ import json
 import os
 import time
 from dataclasses import dataclass, field
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-import spiders_project
+from spiders_project import egg
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,15 +48,10 @@ def facts_of(spider: str, version: str, options: Options) -> dict[str, Any]:
         "project": os.environ.get("SCRAPY_PROJECT", ""),
         "spider": spider,
         "namespace": options.frontier_namespace or spider,
-        "version": version or egg_version(),
+        "version": version or egg.version(),
         "pid": os.getpid(),
         "lease": options.frontier_lease_seconds,
     }
-
-
-def egg_version(file: str = spiders_project.__file__) -> str:
-    """The name of the egg that this code lies in, which is the version for Scrapyd; empty outside an egg."""
-    return next((part.removesuffix(".egg") for part in PurePath(file).parts if part.endswith(".egg")), "")
 
 
 def state_of(reason: str) -> str:

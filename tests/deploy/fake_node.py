@@ -20,6 +20,7 @@ class FakeNode(ThreadingHTTPServer):
     """``answers`` maps a path (or ``*``) to (status, JSON or text, headers), or to a function that gives one."""
 
     daemon_threads = True
+    request_queue_size = 128  # fifty nodes on one port are asked at once
 
     def __init__(self, answers: dict[str, Answer | Callable[[], Answer]]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)

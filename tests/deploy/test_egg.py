@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from deploy import egg as egg_module
-from deploy.egg import build_egg, check_egg, project_root
+from deploy.egg import build_egg, check_egg, list_spiders, project_root
 from deploy.errors import EggError, UsageError
 
 
@@ -24,7 +24,9 @@ def test_the_egg_holds_the_package_with_its_data_and_nothing_else(checkout):
     with zipfile.ZipFile(io.BytesIO(build_egg(checkout))) as egg:
         names = egg.namelist()
         entry_points = egg.read("EGG-INFO/entry_points.txt").decode()
+        requires = egg.read("EGG-INFO/requires.txt").decode()
     assert "settings = spiders_project.settings" in entry_points
+    assert "scrapy-redis<0.10,>=0.9.1" in requires, "nodes are checked against requirements.txt"
     data = {f.relative_to(checkout).as_posix() for f in checkout.glob("spiders_project/**/*.lua")}
     assert data, "the frontier's scripts are data files of the package"
     assert data <= set(names)
@@ -95,6 +97,45 @@ def test_a_folder_without_setup_py_or_scrapy_cfg_is_wrong_use(tmp_path, monkeypa
 def test_the_root_is_found_from_a_folder_below(checkout, monkeypatch):
     monkeypatch.chdir(checkout / "spiders_project")
     assert project_root() == checkout
+
+
+def test_an_egg_without_the_requirements_is_refused(checkout):
+    setup = checkout / "setup.py"
+    setup.write_text(setup.read_text().replace("install_requires=", "platforms="))
+    with pytest.raises(EggError, match=r"does not carry requirements\.txt"):
+        build_egg(checkout)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("spiders/accounts.py", "URL = 'mongodb://crawler:hunter2@db.example.org/'\n"),
+        ("server.txt", "-----BEGIN RSA PRIVATE KEY-----"),
+        ("credentials.toml", "password = 'hunter2'"),
+    ],
+)
+def test_what_looks_like_a_secret_does_not_travel(checkout, name, text):
+    (checkout / "spiders_project" / name).write_text(text)
+    with pytest.raises(EggError, match="looks like a secret") as refused:
+        build_egg(checkout)
+    assert name in str(refused.value)
+    assert "hunter2" not in str(refused.value)
+
+
+def test_an_egg_is_listed_here_as_a_node_would_list_it(checkout):
+    """The checkout of the tests is importable as well, and must not answer in the egg's place."""
+    (checkout / "spiders_project/spiders/extra.py").write_text(
+        "import scrapy  # redis://:password@host:6379/0 is an example, and no secret\n"
+        "class Extra(scrapy.Spider):\n    name = 'extra'\n"
+    )
+    assert list_spiders(build_egg(checkout)) == ["catalogue", "extra", "feed", "site", "sitemap"]
+
+
+def test_a_spider_with_a_syntax_error_is_shown(checkout):
+    (checkout / "spiders_project/spiders/extra.py").write_text("class Extra(\n")
+    egg = build_egg(checkout)
+    with pytest.raises(EggError, match=r"(?s)cannot be listed on this machine.*extra\.py.*SyntaxError"):
+        list_spiders(egg)
 
 
 def test_something_that_is_no_zip_is_no_egg(checkout):

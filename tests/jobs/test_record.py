@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
+from spiders_project import egg
 from spiders_project.config import Options
 from spiders_project.jobs.machine import load_average, resident_memory
-from spiders_project.jobs.record import age_of_process, egg_version, facts_of, job_id, state_of
+from spiders_project.jobs.record import age_of_process, facts_of, job_id, state_of
 
 
 def test_a_job_is_named_by_its_environment_or_by_scrapyd(monkeypatch):
@@ -20,11 +21,11 @@ def test_a_job_is_named_by_its_environment_or_by_scrapyd(monkeypatch):
     assert job_id("j") == "pod-7"
 
 
-def test_the_version_is_scrapyds_or_the_name_of_the_egg():
-    path = "/srv/scrapyd/eggs/p/1796069444-cc98fa7e.egg/spiders_project/__init__.py"
-    assert egg_version(path) == "1796069444-cc98fa7e"
-    assert egg_version("/home/me/spiders_project/__init__.py") == ""
+def test_the_version_is_scrapyds_or_the_name_of_the_egg(monkeypatch):
     assert facts_of("site", "v1", Options())["version"] == "v1"
+    assert facts_of("site", "", Options())["version"] == "", "a checkout has none"
+    monkeypatch.setattr(egg, "version", lambda: "1796069444-cc98fa7e")
+    assert facts_of("site", "", Options())["version"] == "1796069444-cc98fa7e"
 
 
 def test_the_node_is_named_by_its_environment_else_by_its_host(monkeypatch):

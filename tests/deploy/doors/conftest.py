@@ -19,7 +19,8 @@ from deploy.egg import build_egg
 from deploy.environment import stack_nodes
 from deploy.errors import NodeError
 from deploy.jobs import cancel, list_jobs
-from deploy.release import push
+from deploy.release import release
+from deploy.withdrawals import Withdrawals
 from tests.deploy.conftest import ROOT, copy_checkout
 
 if TYPE_CHECKING:
@@ -80,9 +81,9 @@ def nodes(stack) -> Iterator[tuple[Node, ...]]:
 
 
 @pytest.fixture
-def released(nodes, egg) -> tuple[Node, ...]:
+def released(nodes, egg, tmp_path) -> tuple[Node, ...]:
     """``nodes`` with version ``v1`` of the egg on them."""
-    push(nodes, egg, "v1").check()
+    release(nodes, egg, "v1", Withdrawals(tmp_path, None)).check()
     return nodes
 
 

@@ -10,6 +10,7 @@ import pytest
 from deploy.client import NodeClient
 from deploy.environment import stack_nodes
 from tests.deploy.doors.conftest import PROJECT, run
+from tests.deploy.eggs import small_egg
 from tests.deploy.fake_node import fake_node
 
 pytestmark = pytest.mark.slow
@@ -19,25 +20,43 @@ def deploy(*args, cwd, **env):
     return run("python", "-m", "deploy", *args, cwd=cwd, **env)
 
 
+SPIDERS = ["catalogue", "feed", "lingering", "site", "sitemap"]
+BREAKS_ON_NODE2 = "import os\nif os.environ.get('NODE_NAME') == 'node2': import no_such_package\n"
+
+
 def test_an_egg_that_a_node_cannot_list_fails_the_push_where_scrapyd_deploy_exits_0(at_the_door, stack):
-    """scrapyd-client#30: Scrapyd says status: error with HTTP 200."""
-    (at_the_door / "spiders_project/spiders/broken.py").write_text("import no_such_package\n")
-    stock = run("scrapyd-deploy", "node1", cwd=at_the_door)
+    """scrapyd-client#30: Scrapyd says status: error with HTTP 200, and keeps the egg as its newest version."""
+    one, two = (NodeClient(node) for node in stack_nodes(stack))
+    for client in (one, two):
+        client.add_version(PROJECT, "1796067001-aaaaaaaa", small_egg("fine"))
+    (at_the_door / "spiders_project/spiders/broken.py").write_text(BREAKS_ON_NODE2)
+    stock = run("scrapyd-deploy", "node2", "--version", "1796067002", cwd=at_the_door)
     assert '"status": "error"' in stock.stdout
     assert stock.returncode == 0
+    assert two.list_versions(PROJECT)[-1] == "1796067002"
+    two.delete_version(PROJECT, "1796067002")
 
-    ours = deploy("push", "--version", "bad-1", cwd=at_the_door)
+    ours = deploy("push", "--version", "1796067003-bbbbbbbb", cwd=at_the_door)
     assert ours.returncode == 1
-    assert "2 of 2 nodes failed" in ours.stderr
+    assert "1 of 2 nodes failed" in ours.stderr
+    assert "node2: addversion.json" in ours.stderr
     assert "no_such_package" in ours.stderr
-    for node in stack_nodes(stack):
-        assert f"{node.name}: addversion.json" in ours.stderr
-        assert "bad-1" in NodeClient(node).list_versions(PROJECT), "Scrapyd keeps what it cannot list"
-    assert "half released: it is on node1, node2" in ours.stderr
+    assert "version 1796067003-bbbbbbbb was withdrawn from node1, node2" in ours.stderr
+    for client in (one, two):
+        assert client.list_versions(PROJECT) == ["1796067001-aaaaaaaa"]
 
 
-def test_one_dead_node_fails_the_push_and_the_other_is_named_as_holding_it(at_the_door, stack):
-    """``scrapyd-deploy -a`` exits 0 here as well."""
+def test_an_egg_that_imports_nowhere_is_sent_nowhere(at_the_door, stack):
+    (at_the_door / "spiders_project/spiders/broken.py").write_text("import no_such_package\n")
+    done = deploy("push", "--version", "v1", cwd=at_the_door)
+    assert done.returncode == 1
+    assert "cannot be listed on this machine" in done.stderr
+    assert "No module named 'no_such_package'" in done.stderr
+    assert [NodeClient(node).list_versions(PROJECT) for node in stack_nodes(stack)] == [[], []]
+
+
+def test_nothing_is_sent_while_a_node_is_dead(at_the_door, stack):
+    """``scrapyd-deploy -a`` exits 0 here as well, and has changed the other node."""
     dead = {"NODE2_URL": "http://127.0.0.1:9/"}
     stock = run("scrapyd-deploy", "-a", cwd=at_the_door, **dead)
     assert stock.returncode == 0
@@ -46,7 +65,8 @@ def test_one_dead_node_fails_the_push_and_the_other_is_named_as_holding_it(at_th
     ours = deploy("push", "--version", "v7", cwd=at_the_door, **dead)
     assert ours.returncode == 1
     assert "node2: cannot connect" in ours.stderr
-    assert "half released: it is on node1" in ours.stderr
+    assert "nothing was sent" in ours.stderr
+    assert "v7" not in NodeClient(stack_nodes(stack)[0]).list_versions(PROJECT)
 
 
 def test_one_build_for_all_nodes_where_scrapyd_deploy_builds_for_each(at_the_door):
@@ -72,18 +92,22 @@ def test_nodes_are_pushed_to_side_by_side(at_the_door):
     answers = {
         "/addversion.json": add,
         "/listversions.json": (200, {"status": "ok", "versions": []}),
-        "/listspiders.json": (200, {"status": "ok", "spiders": ["site"]}),
+        "/listspiders.json": (200, {"status": "ok", "spiders": SPIDERS}),
     }
     with fake_node(answers) as one, fake_node(answers) as two:
         done = deploy("push", cwd=at_the_door, NODE1_URL=one.node().url, NODE2_URL=two.node().url)
     assert done.returncode == 0, done.stderr
 
 
-def test_a_version_is_never_overwritten(at_the_door):
-    assert deploy("push", "--version", "v1", "-t", "node1", cwd=at_the_door).returncode == 0
-    again = deploy("push", "--version", "v1", "-t", "node1", cwd=at_the_door)
+def test_a_version_is_never_overwritten(at_the_door, stack):
+    """Scrapyd writes the new egg over the old one, also while jobs run from it."""
+    client = NodeClient(stack_nodes(stack)[0])
+    for word in ("one", "two"):
+        assert client.add_version(PROJECT, "v1", small_egg(word)) == 1
+    again = deploy("push", "--version", "v1", cwd=at_the_door)
     assert again.returncode == 1
-    assert "exists there already" in again.stderr
+    assert "node1: version v1 exists there already" in again.stderr
+    assert NodeClient(stack_nodes(stack)[1]).list_versions(PROJECT) == []
 
 
 def test_the_version_is_always_sent_and_is_the_newest_by_time(at_the_door):

@@ -22,8 +22,9 @@ from deploy.jobs import cancel, list_jobs, new_jobs, schedule
 from deploy.local.scrapyd_node import ScrapydNode
 from deploy.logs import find_log
 from deploy.outcomes import gather
-from deploy.release import push
+from deploy.release import release
 from deploy.targets import Node
+from deploy.withdrawals import Withdrawals
 from tests.deploy.conftest import eventually
 from tests.deploy.doors.conftest import PROJECT, run
 
@@ -60,7 +61,7 @@ def test_what_scrapyd_calls_finished_is_told_apart_and_logs_are_followed(
 ):
     """D7: a job that crashed; D14: times with their zone."""
     one, two = nodes = stack_nodes(stack)
-    push(nodes, egg_that_stumbles, "v1").check()
+    release(nodes, egg_that_stumbles, "v1", Withdrawals(at_the_door, None)).check()
     (job,) = new_jobs([one], "site")
     schedule([one], [job], version="v1").check()
     by_curl = run(
@@ -144,7 +145,7 @@ def test_jobs_that_outlive_their_scrapyd_are_found_and_named(server_directory, r
     server.start()
     try:
         node = Node("node7", server.url, username=server.username, password=server.password)
-        push([node], egg, "v1").check()
+        release([node], egg, "v1", Withdrawals(server_directory, None)).check()
         (job,) = new_jobs([node], "site")
         settings = {"FRONTIER_LEASE_SECONDS": "4"}
         schedule([node], [job], version="v1", settings=settings).check()

@@ -6,8 +6,11 @@ import json
 
 import pytest
 
+from deploy.client import NodeClient
+from deploy.environment import stack_nodes
 from tests.deploy.conftest import eventually
-from tests.deploy.doors.conftest import run
+from tests.deploy.doors.conftest import PROJECT, run
+from tests.deploy.eggs import small_egg
 
 pytestmark = pytest.mark.slow
 
@@ -49,8 +52,9 @@ def test_push_schedule_jobs_and_cancel(deploy):
     assert "neither pending nor running on any node" in deploy("cancel", one, code=1).stderr
 
 
-def test_targets_lists_nodes_and_fails_when_one_does_not_answer(deploy):
-    deploy("push", "--version", "v1")
+def test_targets_lists_nodes_and_fails_when_one_does_not_answer(deploy, stack):
+    for node in stack_nodes(stack):
+        NodeClient(node).add_version(PROJECT, "v1", small_egg("here"))
     rows = json.loads(deploy("targets", "--json").stdout)
     assert [(row["name"], row["answers"], row["versions"]) for row in rows] == [
         ("node1", True, ["v1"]),
@@ -69,10 +73,10 @@ def test_a_wrong_password_is_named_with_its_node_and_never_shown(deploy):
     assert "hunter2" not in done.stdout + done.stderr
 
 
-def test_what_cannot_be_scheduled_says_which_node_and_why(deploy):
+def test_what_cannot_be_scheduled_says_which_node_and_why(deploy, stack):
     assert "push` first" in deploy("schedule", "site", code=1).stderr
-    deploy("push", "-t", "node1", "--version", "v1")
-    done = deploy("schedule", "lingering", "-a", "short=1", code=1)
+    NodeClient(stack_nodes(stack)[0]).add_version(PROJECT, "v1", small_egg("here"))
+    done = deploy("schedule", "telling", code=1)
     assert "node2: schedule.json: project 'spiders_project' not found" in done.stderr
     assert "node1" in done.stdout
     assert "spider 'nobody' not found" in deploy("schedule", "nobody", "-t", "node1", code=1).stderr
