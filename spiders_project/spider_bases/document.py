@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MAX_LINKS_KEPT = 1_000
 
 _LINKING = {"a": "href", "area": "href", "iframe": "src", "frame": "src"}
+#: A path from the root on in which urljoin would change nothing: no dot segments, no empty query.
+_FROM_ROOT = re.compile(r"(?!//)(?:[\w%~+,:@=&-]|(?<!/)[.]|/(?!/))+(?:[?][\w%~+,:@=&./-]+)?\Z(?<=[\w/])", re.ASCII)
 _NEEDS_QUOTING = re.compile(r"[^!#-;=?-Z\[\]_a-z~%]")
 _OPEN_GRAPH = ("og:", "product:", "article:", "book:", "profile:", "music:", "video:")
 
@@ -119,9 +121,16 @@ class Document:
     def _base_url(self) -> str:
         return get_base_url(self.response)
 
+    @cached_property
+    def _origin(self) -> str:
+        return urljoin(self._base_url, "/").removesuffix("/")
+
     def _absolute(self, href: str) -> str | None:
         try:
-            url = urljoin(self._base_url, href)
+            if href[0] == "/" and _FROM_ROOT.match(href):
+                url = self._origin + href  # what urljoin says, in a tenth of its time; most links of most sites
+            else:
+                url = urljoin(self._base_url, href)
             if not url.startswith(("http://", "https://")):
                 return None
             if _NEEDS_QUOTING.search(url):

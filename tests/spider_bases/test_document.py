@@ -1,11 +1,16 @@
+from urllib.parse import urljoin
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from itemadapter import ItemAdapter
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response, TextResponse, XmlResponse
+from w3lib.url import safe_url_string
 
 from spiders_project.spider_bases import Document
+from spiders_project.spider_bases.document import _NEEDS_QUOTING
+from spiders_project.spider_bases.links import without_session
 from spiders_project.spider_bases.main_text import block_text, main_text
 
 URL = "http://a.org/dir/page?b=2&a=1"
@@ -158,3 +163,22 @@ def test_without_a_mark_trafilatura_finds_the_main_part():
     assert "Menu 3" not in text
     assert "Menu 3" in block_text(root)
     assert "Menu 3" in main_text(root, 10_000_000)  # too long for trafilatura
+
+
+HREF_PARTS = st.sampled_from(
+    ["/", "a", ".", "..", "?", "=", "&", ";", "%20", ":", "é", " ", "\\", "\n", "@", "[", "-", "b1"]
+)
+
+
+@given(
+    st.lists(HREF_PARTS, max_size=8).map("".join), st.sampled_from([URL, "http://h:8/", "http://u@h/p/", "http://h"])
+)
+def test_a_link_from_the_root_is_what_urljoin_makes_of_it(href, base):
+    found = document(b"", url=base)._absolute(f"/{href}".strip())
+    try:
+        expected = urljoin(base, f"/{href}".strip())
+    except ValueError:
+        expected = None
+    if expected and expected.startswith("http"):
+        expected = without_session(safe_url_string(expected) if _NEEDS_QUOTING.search(expected) else expected)
+    assert found == expected

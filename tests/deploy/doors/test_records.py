@@ -37,7 +37,7 @@ class Stumbling(scrapy.Spider):
     name = "stumbling"
 
     def __init__(self, *args, **kwargs):
-        raise RuntimeError("no login at https://me:hunter2@example.org/")
+        raise RuntimeError("no login at https://me:" + "hunter2@example.org/")
 """
 
 
