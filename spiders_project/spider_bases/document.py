@@ -127,10 +127,9 @@ class Document:
 
     def _absolute(self, href: str) -> str | None:
         try:
-            if href[0] == "/" and _FROM_ROOT.match(href):
-                url = self._origin + href  # what urljoin says, in a tenth of its time; most links of most sites
-            else:
-                url = urljoin(self._base_url, href)
+            # Most links of most sites lead from the root on: said in a fifth of urljoin's time.
+            from_root = href[0] == "/" and _FROM_ROOT.match(href)
+            url = self._origin + href if from_root else urljoin(self._base_url, href)
             if not url.startswith(("http://", "https://")):
                 return None
             if _NEEDS_QUOTING.search(url):
