@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import random
 import shutil
 import sys
@@ -39,9 +40,9 @@ BATCH = 1000
 CHANCE = random.Random(1)  # the same URLs in each run
 
 
-def puts(count: int, hosts: int) -> Iterator[Put]:
+def puts(count: int, hosts: int, first: int = 0) -> Iterator[Put]:
     """Requests as link following makes them: a URL of 104 bytes, a callback, a depth."""
-    for number in range(count):
+    for number in range(first, first + count):
         host = f"host{number % hosts}.example"
         start = f"https://{host}/"
         url = start + f"{number:0{URL_BYTES - len(start)}d}"
@@ -95,16 +96,18 @@ class Crawl:
         )
         return int(found)
 
-    async def fill(self, count: int, hosts: int) -> float:
-        """Put ``count`` requests; seconds."""
+    async def fill(self, count: int, hosts: int, first: int = 0) -> float:
+        """Put ``count`` requests, numbered from ``first``; seconds. One batch is made while another is under way."""
         started = time.perf_counter()
-        batch: list[Put] = []
-        for put in puts(count, hosts):
-            batch.append(put)
-            if len(batch) == BATCH:
-                await self.say(*batch)
-                batch.clear()
-        await self.say(*batch)
+        under_way: asyncio.Future[Any] | None = None
+        requests = puts(count, hosts, first)
+        while batch := list(itertools.islice(requests, BATCH)):
+            if under_way:
+                await under_way
+            under_way = asyncio.ensure_future(self.say(*batch))
+            await asyncio.sleep(0)  # it is sent now
+        if under_way:
+            await under_way
         return time.perf_counter() - started
 
     async def close(self) -> None:

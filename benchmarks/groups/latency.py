@@ -1,0 +1,44 @@
+"""Pages a second while Redis is farther and farther away."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from benchmarks.figures import Figure, ratio
+from benchmarks.lineup import OURS, SHARED, STOCK
+from benchmarks.results import Row
+
+if TYPE_CHECKING:
+    from benchmarks.bench import Bench
+    from benchmarks.sides import Side
+
+ADDED_MS = (0.0, 0.5, 1.0)
+ROUNDS, QUICK_ROUNDS = 3, 1
+
+
+def run(bench: Bench) -> None:
+    """Add a row for each side and distance: its pages a second as a share of those beside Redis."""
+    curve(bench, "ours, same code", OURS)
+    if not bench.quick:
+        curve(bench, "ours, natural", SHARED)
+    curve(bench, "scrapy-redis", STOCK, slow=True)
+
+
+def curve(bench: Bench, name: str, side: Side, *, slow: bool = False) -> None:
+    """The rows of one side; a slow one runs less often, and on half of the distances."""
+    site = bench.site()
+    distances = (0.0, 1.0) if slow and bench.quick else ADDED_MS
+    rounds = QUICK_ROUNDS if bench.quick or slow else ROUNDS
+    sides = {f"{ms:g} ms": partial(bench.crawl, side, ms) for ms in distances}
+    runs = bench.alternate(sides, rounds, f"latency, {name}", warm_up=not slow)
+    valid = bench.same_work(runs, site.plan.expected(site.port), f"latency, {name}")
+    near = [run.rate for run in runs["0 ms"]]
+    for ms, several in runs.items():
+        rates = [run.rate for run in several]
+        bench.add(Row.of(f"latency: {name}, Redis {ms} farther", Figure.of(rates), "pages/s", valid=valid))
+        if ms != "0 ms":
+            row = f"latency: {name}, Redis {ms} farther, of the speed beside it"
+            bench.add(
+                Row.of(row, ratio(rates, near), "×", peer="beside it, pages/s", peer_value=Figure.of(near).value, valid=valid)
+            )

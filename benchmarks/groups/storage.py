@@ -1,0 +1,116 @@
+"""Pages and items a second with storage and without, at 1 and at 100 items a page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pymongo import MongoClient
+
+from benchmarks.figures import Figure, ratio
+from benchmarks.lineup import PLAIN, SHARED
+from benchmarks.results import Row
+from benchmarks.sides import Side
+from benchmarks.site import ROWS, Plan
+
+if TYPE_CHECKING:
+    from benchmarks.bench import Bench
+    from benchmarks.sides import Run
+    from benchmarks.site_server import SiteServer
+
+DATABASE = "benchmark"
+ROUNDS, QUICK_ROUNDS = 3, 1
+LISTS, QUICK_LISTS = 400, 60
+BUDGET = "≤ 0.05"
+NONE = "without storage"
+
+ON_PLAIN = {
+    NONE: replace(PLAIN, feed=False),
+    "ours": replace(PLAIN, settings="store_ours", feed=False),
+    "an insert for each item (Scrapy's documentation)": replace(PLAIN, settings="store_insert", feed=False),
+}
+ON_OURS = {
+    NONE: replace(SHARED, feed=False),
+    "ours": replace(SHARED, settings="ours_store", feed=False),
+}
+LISTED = {
+    NONE: Side("plain Scrapy", "rows", "same_plain", feed=False),
+    "ours": Side("plain Scrapy", "rows", "store_ours", feed=False),
+}
+
+
+def run(bench: Bench) -> None:
+    """Add the rows."""
+    site = bench.site()
+    cost(bench, site, ON_PLAIN, "1 item a page, Scrapy's scheduler")
+    cost(bench, site, ON_OURS, "1 item a page, our defaults")
+    lists = bench.site(Plan(pages=2, hosts=2, lists=QUICK_LISTS if bench.quick else LISTS))
+    many(bench, lists)
+
+
+def cost(bench: Bench, site: SiteServer, sides: dict[str, Side], what: str) -> None:
+    """Rows of the share of pages a second that each storage takes."""
+    runs = bench.alternate(
+        {name: lambda side=side: stored(bench, side, site) for name, side in sides.items()},
+        QUICK_ROUNDS if bench.quick else ROUNDS,
+        f"storage, {what}",
+    )
+    valid = bench.same_work(runs, site.plan.expected(site.port), f"storage, {what}")
+    base = [run.rate for run in runs[NONE]]
+    bench.add(Row.of(f"storage: {what}: {NONE}", Figure.of(base), "pages/s", valid=valid))
+    for name in sides:
+        if name == NONE:
+            continue
+        rates = [run.rate for run in runs[name]]
+        times = ratio(rates, base)
+        bench.add(Row.of(f"storage: {what}: {name}", Figure.of(rates), "pages/s", valid=valid))
+        bench.add(
+            Row.of(
+                f"storage: {what}: {name}, share of pages/s that it costs",
+                Figure(1 - times.value, 1 - times.most, 1 - times.least),
+                "",
+                peer="without, pages/s",
+                peer_value=Figure.of(base).value,
+                budget=BUDGET if name == "ours" else None,
+                valid=valid,
+            )
+        )
+
+
+def many(bench: Bench, site: SiteServer) -> None:
+    """Rows of items a second."""
+    pages = [f"http://127.0.0.1:{site.port}/l/{n}" for n in range(site.plan.lists)]
+    what = f"{ROWS} items a page, parsed from HTML"
+    runs = bench.alternate(
+        {name: lambda side=side: stored(bench, side, site, pages) for name, side in LISTED.items()},
+        QUICK_ROUNDS if bench.quick else ROUNDS,
+        f"storage, {what}",
+    )
+    valid = bench.same_work(runs, set(pages), f"storage, {what}")
+    rates = {name: [one.items / one.seconds for one in several] for name, several in runs.items()}
+    bench.add(
+        Row.of(
+            f"storage: {what}: ours",
+            Figure.of(rates["ours"]),
+            "items/s",
+            peer=NONE,
+            peer_value=Figure.of(rates[NONE]).value,
+            valid=valid,
+        )
+    )
+
+
+def stored(bench: Bench, side: Side, site: SiteServer, pages: list[str] | None = None) -> Run:
+    """One crawl; MongoDB holds afterwards what it scraped."""
+    uri = bench.mongo.url
+    with MongoClient(uri) as client:
+        client.drop_database(DATABASE)
+        variables = {"MONGO_URI": uri, "MONGO_DATABASE": DATABASE, "BENCH_ROWS": "1" if pages else ""}
+        if pages:
+            variables["BENCH_SEEDS"] = " ".join(pages)
+        run = bench.crawl(side, site=site, **variables)
+        if "store" in side.settings:
+            count = client[DATABASE]["items"].count_documents({})
+            if count != run.items:
+                bench.note(f"storage, {side.settings}: {count} documents are stored of {run.items} items")
+    return run

@@ -1,0 +1,25 @@
+"""As same_plain, on our scheduler: beside it and the dupefilter only what these two need."""
+
+import os
+
+from benchmarks.peers.same_plain import EXTENSIONS as _EXTENSIONS
+from benchmarks.peers.same_plain import LOG_LEVEL, SPIDER_MODULES, TELNETCONSOLE_ENABLED
+from spiders_project.settings import (
+    DOWNLOADER,
+    DOWNLOADER_MIDDLEWARES,
+    DUPEFILTER_CLASS,
+    ITEM_PROCESSOR,
+    SCHEDULER,
+    SCHEDULER_PERSIST,
+    SPIDER_MIDDLEWARES,
+    TWISTED_REACTOR,
+)
+
+__all__ = [
+    *("DOWNLOADER", "DOWNLOADER_MIDDLEWARES", "DUPEFILTER_CLASS", "ITEM_PROCESSOR", "SCHEDULER", "SCHEDULER_PERSIST"),
+    *("SPIDER_MIDDLEWARES", "LOG_LEVEL", "SPIDER_MODULES", "TELNETCONSOLE_ENABLED", "TWISTED_REACTOR"),
+]
+
+EXTENSIONS = {**_EXTENSIONS, "spiders_project.downloader.backoff.Backoff": 0}
+REDIS_URL = os.environ["REDIS_URL"]
+MAX_IDLE_TIME_BEFORE_CLOSE = 1

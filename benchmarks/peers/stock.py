@@ -1,0 +1,13 @@
+"""As same_plain, on scrapy-redis as its README sets it up."""
+
+import os
+
+from benchmarks.peers.same_plain import EXTENSIONS, LOG_LEVEL, SPIDER_MODULES, TELNETCONSOLE_ENABLED
+
+__all__ = ["EXTENSIONS", "LOG_LEVEL", "SPIDER_MODULES", "TELNETCONSOLE_ENABLED"]
+
+REDIS_URL = os.environ["REDIS_URL"]
+SCHEDULER = "scrapy_redis.scheduler.Scheduler"
+DUPEFILTER_CLASS = "scrapy_redis.dupefilter.RFPDupeFilter"
+SCHEDULER_PERSIST = True  # without it the first of two workers that closes deletes the queue of the other
+MAX_IDLE_TIME_BEFORE_CLOSE = 5
