@@ -55,27 +55,26 @@ class FakeNode:
 
     def _answer(self, head: str, body: bytes) -> dict[str, Any]:
         target = urlsplit(head.split(" ", 2)[1])
-        match target.path.rpartition("/")[2]:
-            case "addversion.json":
-                found = _VERSION.search(body)
-                self._versions.append(found[1].decode() if found else "unknown")
-                return {"project": PROJECT, "version": self._versions[-1], "spiders": len(self._spiders)}
-            case "listversions.json":
-                return {"versions": self._versions}
-            case "listspiders.json":
-                return {"spiders": self._spiders}
-            case "listprojects.json":
-                return {"projects": [PROJECT] if self._versions else []}
-            case "listjobs.json":
-                return {"pending": [], "running": [], "finished": []}
-            case "daemonstatus.json":
-                return {"pending": 0, "running": 0, "finished": 0}
-            case "delversion.json":
-                gone = parse_qs(body.decode("latin-1")).get("version", [])
-                self._versions = [version for version in self._versions if version not in gone]
-                return {}
-            case name:
-                return {"status": "error", "message": f"no {name} here"}
+        endpoint = target.path.rpartition("/")[2]
+        if endpoint == "addversion.json":
+            found = _VERSION.search(body)
+            self._versions.append(found[1].decode() if found else "unknown")
+        elif endpoint == "delversion.json":
+            gone = parse_qs(body.decode("latin-1")).get("version", [])
+            self._versions = [version for version in self._versions if version not in gone]
+        return {
+            "addversion.json": {
+                "project": PROJECT,
+                "version": "".join(self._versions[-1:]),
+                "spiders": len(self._spiders),
+            },
+            "delversion.json": {},
+            "listversions.json": {"versions": self._versions},
+            "listspiders.json": {"spiders": self._spiders},
+            "listprojects.json": {"projects": [PROJECT] if self._versions else []},
+            "listjobs.json": {"pending": [], "running": [], "finished": []},
+            "daemonstatus.json": {"pending": 0, "running": 0, "finished": 0},
+        }.get(endpoint, {"status": "error", "message": f"no {endpoint} here"})
 
 
 async def _serve(count: int, latency: float) -> None:

@@ -114,7 +114,9 @@ class Look:
         """Look now."""
         times = psutil.cpu_times()
         stolen = getattr(times, "steal", 0.0)
-        busy = sum(getattr(times, name) for name in ("user", "system", "nice", "irq", "softirq") if hasattr(times, name))
+        busy = sum(
+            getattr(times, name) for name in ("user", "system", "nice", "irq", "softirq") if hasattr(times, name)
+        )
         swap = psutil.swap_memory()
         frequency = psutil.cpu_freq()
         return cls(

@@ -138,7 +138,9 @@ def environment(side: Side, site: SiteServer, seeds: Sequence[str], variables: M
 class Worker:
     """One process of a side, in a directory of its own unless it is given one."""
 
-    def __init__(self, words: Sequence[str], directory: Path, variables: Mapping[str, str], name: str = "worker") -> None:
+    def __init__(
+        self, words: Sequence[str], directory: Path, variables: Mapping[str, str], name: str = "worker"
+    ) -> None:
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         self.log_file = directory / f"{name}.log"
@@ -204,9 +206,7 @@ def ended_with_the_block(workers: Sequence[Worker]) -> Iterator[None]:
             worker.kill()
 
 
-def crawl(
-    side: Side, site: SiteServer, directory: Path, variables: Mapping[str, str], *, timeout: float = 200
-) -> Run:
+def crawl(side: Side, site: SiteServer, directory: Path, variables: Mapping[str, str], *, timeout: float = 200) -> Run:
     """Crawl the whole site once.
 
     Args:

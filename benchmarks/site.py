@@ -21,10 +21,35 @@ NAVIGATION = 5
 CHILDREN = 5
 PAGE_BYTES = 10_000
 ROWS = 100
-_WORDS = (
-    "crawl page host link seed queue lease worker fetch store parse field value table index "
-    "river stone winter garden letter window number system market county island bridge".split()
-)
+_WORDS = [
+    "crawl",
+    "page",
+    "host",
+    "link",
+    "seed",
+    "queue",
+    "lease",
+    "worker",
+    "fetch",
+    "store",
+    "parse",
+    "field",
+    "value",
+    "table",
+    "index",
+    "river",
+    "stone",
+    "winter",
+    "garden",
+    "letter",
+    "window",
+    "number",
+    "system",
+    "market",
+    "county",
+    "island",
+    "bridge",
+]
 
 
 def addresses(hosts: int) -> list[str]:

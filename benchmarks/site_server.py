@@ -179,15 +179,20 @@ class _Connection(asyncio.Protocol):
             )
 
 
-async def _serve(hosts: list[str], port: int, *, logged: bool) -> None:
-    www = Path("www")
-    files = {f"/{path.relative_to(www)}": path.read_bytes() for path in www.rglob("*") if path.is_file()}
-    log = Path(ARRIVALS).open("a", buffering=1) if logged else None  # noqa: SIM115, ASYNC230 - as long as the process
+async def _serve(hosts: list[str], port: int, files: Mapping[str, bytes], log: Any) -> None:
     loop = asyncio.get_running_loop()
     for host in hosts:
         await loop.create_server(lambda: _Connection(files, log), host, port, backlog=1024)
     await asyncio.Event().wait()
 
 
+def main(hosts: list[str], port: int, *, logged: bool) -> None:
+    """Serve the files below ``www`` until killed."""
+    www = Path("www")
+    files = {f"/{path.relative_to(www)}": path.read_bytes() for path in www.rglob("*") if path.is_file()}
+    log = Path(ARRIVALS).open("a", buffering=1) if logged else None  # noqa: SIM115 - as long as the process
+    asyncio.run(_serve(hosts, port, files, log))
+
+
 if __name__ == "__main__":
-    asyncio.run(_serve(**json.loads(sys.argv[1])))
+    main(**json.loads(sys.argv[1]))

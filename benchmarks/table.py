@@ -58,14 +58,11 @@ def show(rows: Sequence[Row]) -> None:
         console.print(table)
 
 
-def markdown(
-    rows: Sequence[Row], machine: Mapping[str, Any], versions: Mapping[str, str], notes: Sequence[str]
-) -> str:
+def markdown(rows: Sequence[Row], machine: Mapping[str, Any], versions: Mapping[str, str], notes: Sequence[str]) -> str:
     """What stands in docs/performance.md between the marks."""
-    memory = machine["memory_bytes"] / 2**30
+    cores = f"{machine['cores']} cores of {machine['processor']}, {machine['memory_bytes'] / 2**30:.0f} GiB"
     lines = [
-        f"Measured on {machine['date'][:10]}: {machine['cores']} cores of {machine['processor']}, {memory:.0f} GiB, "
-        f"{machine['distribution'] or machine['system']}.",
+        f"Measured on {machine['date'][:10]}: {cores}, {machine['distribution'] or machine['system']}.",
         "",
         ", ".join(f"{name} {version}" for name, version in versions.items()) + ".",
         "",

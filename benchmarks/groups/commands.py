@@ -49,9 +49,7 @@ def traffic(bench: Bench, side: Side) -> dict[str, float]:
         counts = relay.counts()
         stats: Any = client.info("commandstats")
     bench.same_work({side.name: [run]}, site.plan.expected(site.port), f"commands, {side.name}")
-    executed = sum(
-        found["calls"] for name, found in stats.items() if name.removeprefix("cmdstat_") not in ONCE
-    )
+    executed = sum(found["calls"] for name, found in stats.items() if name.removeprefix("cmdstat_") not in ONCE)
     return {
         "calls": counts.commands / run.pages,
         "round trips": counts.round_trips / run.pages,

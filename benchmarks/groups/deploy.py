@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.errors import BenchError
@@ -18,6 +17,7 @@ from benchmarks.site_server import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from benchmarks.bench import Bench
 

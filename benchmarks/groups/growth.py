@@ -52,7 +52,12 @@ async def _run(bench: Bench) -> None:
         budget = BUDGET if size <= LARGE else None
         bench.add(
             Row.of(
-                f"growth: {size:,} queued against {sizes[0]:,}", times, "×", peer="ms", peer_value=base.value, budget=budget
+                f"growth: {size:,} queued against {sizes[0]:,}",
+                times,
+                "times",
+                peer="ms",
+                peer_value=base.value,
+                budget=budget,
             )
         )
 

@@ -40,5 +40,12 @@ def curve(bench: Bench, name: str, side: Side, *, slow: bool = False) -> None:
         if ms != "0 ms":
             row = f"latency: {name}, Redis {ms} farther, of the speed beside it"
             bench.add(
-                Row.of(row, ratio(rates, near), "×", peer="beside it, pages/s", peer_value=Figure.of(near).value, valid=valid)
+                Row.of(
+                    row,
+                    ratio(rates, near),
+                    "times",
+                    peer="beside it, pages/s",
+                    peer_value=Figure.of(near).value,
+                    valid=valid,
+                )
             )

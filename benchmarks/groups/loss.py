@@ -51,7 +51,9 @@ def run(bench: Bench) -> None:
     ours = crawl(bench, replace(OURS, options={**OPTIONS, "FRONTIER_LEASE_SECONDS": 4}, feed=False))
     stock = crawl(bench, replace(STOCK, options=OPTIONS, feed=False))
     bench.add(_row("pages lost", ours.lost / ours.kills, stock.lost / stock.kills, "= 0"))
-    bench.add(_row("pages fetched twice", ours.twice / ours.kills, stock.twice / stock.kills, f"≤ {CONCURRENT_REQUESTS}"))
+    bench.add(
+        _row("pages fetched twice", ours.twice / ours.kills, stock.twice / stock.kills, f"≤ {CONCURRENT_REQUESTS}")
+    )
 
 
 def _row(what: str, ours: float, stock: float, budget: str) -> Row:

@@ -102,8 +102,7 @@ def crawl(bench: Bench, side: Side, site: SiteServer, workers: int, window: floa
     variables = environment(side, site, [], {"REDIS_URL": bench.redis.url})
     started: list[Worker] = []
     with bench.watch.during(f"politeness, {side.name}"), ended_with_the_block(started):
-        for number in range(workers):
-            started.append(Worker(command(side), directory / str(number), variables))
+        started += (Worker(command(side), directory / str(number), variables) for number in range(workers))
         _wait_open(started)
         site.forget_arrivals()
         with redis.Redis.from_url(bench.redis.url) as client:

@@ -109,7 +109,7 @@ def add_ratio(
         Row.of(
             f"throughput: {what}, times plain Scrapy",
             ratio(rates, plain),
-            "×",
+            "times",
             peer="plain Scrapy, pages/s",
             peer_value=Figure.of(plain).value,
             budget=budget,

@@ -1,11 +1,6 @@
-"""Our defaults with MongoDB, but for the delay between two requests to a host."""
+"""As ours, with MongoDB, which is the default."""
 
-from spiders_project.settings import *  # noqa: F403 - a settings module is nothing but names
-from spiders_project.settings import EXTENSIONS as _EXTENSIONS
+from benchmarks.peers.ours import *  # noqa: F403 - a settings module is nothing but names
+from spiders_project.settings import ITEM_PIPELINES  # noqa: F401 - for Scrapy
 
-SPIDER_MODULES = ["benchmarks.peers.spiders"]
-EXTENSIONS = {**_EXTENSIONS, "benchmarks.peers.witness.Witness": 0}
 ITEM_KEYS = {"dict": ["url"]}
-DOWNLOAD_DELAY = 0.0
-DOWNLOAD_DELAY_JITTER = 0.0
-MAX_IDLE_TIME_BEFORE_CLOSE = 1

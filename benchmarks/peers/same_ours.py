@@ -2,9 +2,9 @@
 
 import os
 
+from benchmarks.peers.same_plain import *  # noqa: F403 - a settings module is nothing but names
 from benchmarks.peers.same_plain import EXTENSIONS as _EXTENSIONS
-from benchmarks.peers.same_plain import LOG_LEVEL, SPIDER_MODULES, TELNETCONSOLE_ENABLED
-from spiders_project.settings import (
+from spiders_project.settings import (  # noqa: F401 - for Scrapy
     DOWNLOADER,
     DOWNLOADER_MIDDLEWARES,
     DUPEFILTER_CLASS,
@@ -14,11 +14,6 @@ from spiders_project.settings import (
     SPIDER_MIDDLEWARES,
     TWISTED_REACTOR,
 )
-
-__all__ = [
-    *("DOWNLOADER", "DOWNLOADER_MIDDLEWARES", "DUPEFILTER_CLASS", "ITEM_PROCESSOR", "SCHEDULER", "SCHEDULER_PERSIST"),
-    *("SPIDER_MIDDLEWARES", "LOG_LEVEL", "SPIDER_MODULES", "TELNETCONSOLE_ENABLED", "TWISTED_REACTOR"),
-]
 
 EXTENSIONS = {**_EXTENSIONS, "spiders_project.downloader.backoff.Backoff": 0}
 REDIS_URL = os.environ["REDIS_URL"]

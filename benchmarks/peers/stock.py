@@ -2,9 +2,7 @@
 
 import os
 
-from benchmarks.peers.same_plain import EXTENSIONS, LOG_LEVEL, SPIDER_MODULES, TELNETCONSOLE_ENABLED
-
-__all__ = ["EXTENSIONS", "LOG_LEVEL", "SPIDER_MODULES", "TELNETCONSOLE_ENABLED"]
+from benchmarks.peers.same_plain import *  # noqa: F403 - a settings module is nothing but names
 
 REDIS_URL = os.environ["REDIS_URL"]
 SCHEDULER = "scrapy_redis.scheduler.Scheduler"

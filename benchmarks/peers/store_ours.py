@@ -2,12 +2,8 @@
 
 import os
 
-from benchmarks.peers.same_plain import EXTENSIONS, LOG_LEVEL, SPIDER_MODULES, TELNETCONSOLE_ENABLED
-from spiders_project.settings import ITEM_PIPELINES, ITEM_PROCESSOR
-
-__all__ = [
-    *("EXTENSIONS", "ITEM_PIPELINES", "ITEM_PROCESSOR", "LOG_LEVEL", "SPIDER_MODULES", "TELNETCONSOLE_ENABLED"),
-]
+from benchmarks.peers.same_plain import *  # noqa: F403 - a settings module is nothing but names
+from spiders_project.settings import ITEM_PIPELINES, ITEM_PROCESSOR  # noqa: F401 - for Scrapy
 
 MONGO_URI = os.environ["MONGO_URI"]
 MONGO_DATABASE = os.environ["MONGO_DATABASE"]
