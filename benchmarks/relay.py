@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 HOST = "127.0.0.1"
 PINGS = 300
-#: How far the measured addition may be from the one asked for, in seconds: the kernel's timers are that fine.
-TOLERANCE = 0.00015
 
 
 @dataclass
@@ -194,37 +192,27 @@ def relaying(target: str, delay: float = 0.0) -> Iterator[Relay]:
 
 @contextmanager
 def farther(target: str, addition: float) -> Iterator[Relay]:
-    """A relay by which the round trip takes ``addition`` seconds longer, measured by PING.
-
-    Raises:
-        BenchError: It cannot be made so: the machine is too busy, or the addition smaller than a relay's own cost.
-    """
-    direct = ping(target)
+    """A relay by which the round trip takes ``addition`` seconds longer; ``added`` of it says what PING finds."""
     with relaying(target) as bare:
-        own = ping(bare.url) - direct
-    with relaying(target, max(0.0, addition - own)) as relay:
-        delay = addition - own
-        relay.added = ping(relay.url) - ping(target)
-    # Timers are late by a slack that the first look did not see.
-    with relaying(target, max(0.0, delay - (relay.added - addition))) as relay:
-        relay.added = ping(relay.url) - ping(target)
-        if abs(relay.added - addition) > TOLERANCE + addition / 10:
-            raise BenchError(
-                f"the relay adds {relay.added * 1000:.2f} ms to a round trip instead of {addition * 1000:.2f} ms: "
-                "the machine is too busy"
-            )
+        delay = addition - added(target, bare.url)
+    with relaying(target, max(0.0, delay)) as first:
+        # Timers are late by a slack that the first look did not see.
+        delay -= added(target, first.url) - addition
+    with relaying(target, max(0.0, delay)) as relay:
+        relay.added = added(target, relay.url)
         yield relay
 
 
-def ping(url: str) -> float:
-    """The median round trip of a PING in seconds."""
-    with redis.Redis.from_url(url) as client:
-        times = []
+def added(near: str, far: str) -> float:
+    """By how many seconds the median PING of ``far`` takes longer than that of ``near``; they alternate."""
+    times: tuple[list[float], list[float]] = ([], [])
+    with redis.Redis.from_url(near) as one, redis.Redis.from_url(far) as other:
         for _ in range(PINGS):
-            started = time.perf_counter()
-            client.ping()
-            times.append(time.perf_counter() - started)
-    return Figure.of(times).value
+            for client, found in zip((one, other), times, strict=True):
+                started = time.perf_counter()
+                client.ping()
+                found.append(time.perf_counter() - started)
+    return Figure.of(times[1]).value - Figure.of(times[0]).value
 
 
 async def _serve(host: str, port: int, delay: float) -> None:
