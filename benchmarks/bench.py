@@ -101,10 +101,6 @@ class Bench:
         with redis.Redis.from_url(self.redis.url) as client:
             client.flushall()
 
-    def redis_client(self) -> redis.Redis:
-        """A client of the Redis, which lives as long as the bench."""
-        return self._contexts.enter_context(redis.Redis.from_url(self.redis.url))
-
     @property
     def mongo(self) -> MongoServer:
         """A MongoDB."""
@@ -140,16 +136,30 @@ class Bench:
     # ------------------------------------------------------------------ crawls
 
     def crawl(
-        self, side: Side, milliseconds: float = 0.0, *, site: SiteServer | None = None, url: str = "", **env: str
+        self,
+        side: Side,
+        milliseconds: float = 0.0,
+        *,
+        site: SiteServer | None = None,
+        url: str = "",
+        variables: Mapping[str, str] | None = None,
     ) -> Run:
-        """One crawl of the whole site on an empty Redis, ``milliseconds`` away or at ``url``."""
+        """One crawl of the whole site on an empty Redis.
+
+        Args:
+            side: Who crawls.
+            milliseconds: How much farther away its Redis is.
+            site: What is crawled, if not the usual site.
+            url: Where its Redis is, if not there.
+            variables: Further variables of its environment.
+        """
         site = site or self.site()
         self.empty_redis()
         if side.seeds_key:
             with redis.Redis.from_url(self.redis.url) as client:
                 client.rpush(side.seeds_key, *site.seeds)
         directory = self.scratch(side.spider)
-        run = crawl(side, site, directory, {"REDIS_URL": url or self.redis_url(milliseconds), **env})
+        run = crawl(side, site, directory, {"REDIS_URL": url or self.redis_url(milliseconds), **(variables or {})})
         shutil.rmtree(directory)
         if run.site_share > MOST_SITE_SHARE:
             self.note(f"{side.name}: the site's server used {run.site_share:.2f} of a core, and may have held it up")

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import redis
 
@@ -69,7 +69,7 @@ def crawl(bench: Bench, milliseconds: float = 0.0) -> Run:
     )
 
 
-def _wait(worker: Worker, path: Path, pages: int) -> list[dict[str, str | float]]:
+def _wait(worker: Worker, path: Path, pages: int) -> list[dict[str, Any]]:
     """The lines of its file, once it has all pages, or no new ones come."""
     count, since = 0, time.monotonic()
     while time.monotonic() - since < PATIENCE:

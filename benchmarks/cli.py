@@ -28,7 +28,13 @@ RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 
-EPILOG = "groups:\n" + "\n".join(f"  {name:12}{group.__doc__.splitlines()[0]}" for name, group in GROUPS.items())
+
+def title(group: object) -> str:
+    """What a group measures, in a line."""
+    return (group.__doc__ or "").partition("\n")[0]
+
+
+EPILOG = "groups:\n" + "\n".join(f"  {name:12}{title(group)}" for name, group in GROUPS.items())
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -56,7 +62,7 @@ def run_groups(bench: Bench, names: Sequence[str]) -> None:
     """Run groups one after the other; one that fails is noted, and keeps no other from running."""
     for name in names:
         started = time.monotonic()
-        print(f"{name}: {(GROUPS[name].__doc__ or '').splitlines()[0]}", file=sys.stderr, flush=True)
+        print(f"{name}: {title(GROUPS[name])}", file=sys.stderr, flush=True)
         try:
             GROUPS[name].run(bench)
         except (BenchError, DeployError) as error:

@@ -62,7 +62,7 @@ class FakeNode:
         elif endpoint == "delversion.json":
             gone = parse_qs(body.decode("latin-1")).get("version", [])
             self._versions = [version for version in self._versions if version not in gone]
-        return {
+        answers: dict[str, dict[str, Any]] = {
             "addversion.json": {
                 "project": PROJECT,
                 "version": "".join(self._versions[-1:]),
@@ -74,7 +74,8 @@ class FakeNode:
             "listprojects.json": {"projects": [PROJECT] if self._versions else []},
             "listjobs.json": {"pending": [], "running": [], "finished": []},
             "daemonstatus.json": {"pending": 0, "running": 0, "finished": 0},
-        }.get(endpoint, {"status": "error", "message": f"no {endpoint} here"})
+        }
+        return answers.get(endpoint, {"status": "error", "message": f"no {endpoint} here"})
 
 
 async def _serve(count: int, latency: float) -> None:

@@ -34,8 +34,8 @@ def run(bench: Bench) -> None:
     stock_seen = _stock(bench, STOCK_SEEN, _see)
     for count in QUICK_SEEN if bench.quick else SEEN:
         bench.empty_redis()
-        cost = asyncio.run(_seen(bench.redis.url, count))
-        bench.say(f"{count:,} URLs seen: {cost:.1f} bytes each")
+        cost, rate = asyncio.run(_seen(bench.redis.url, count))
+        bench.say(f"{count:,} URLs seen: {cost:.1f} bytes each, {rate:,.0f} a second")
         bench.add(
             Row.of(
                 f"memory: a seen URL, of {count:,}",
@@ -48,7 +48,8 @@ def run(bench: Bench) -> None:
         )
     count = QUICK_QUEUED if bench.quick else QUEUED
     bench.empty_redis()
-    cost = asyncio.run(_queued(bench.redis.url, count))
+    cost, rate = asyncio.run(_queued(bench.redis.url, count))
+    bench.say(f"{count:,} requests queued: {cost:.1f} bytes each, {rate:,.0f} a second")
     bench.add(
         Row.of(
             f"memory: a queued request, of {count:,}, URLs of {URL_BYTES} bytes, everything counted",
@@ -59,24 +60,29 @@ def run(bench: Bench) -> None:
             budget="≤ 330",
         )
     )
+    bench.add(Row.of("memory: requests put into one Redis by one client, in batches of a thousand", rate, "a second"))
     bench.empty_redis()
 
 
-async def _seen(url: str, count: int) -> float:
+async def _seen(url: str, count: int) -> tuple[float, float]:
+    """Bytes a URL, and URLs a second."""
     crawl = await Crawl.new(url)
+    started = time.perf_counter()
     for first in range(0, count, BATCH):
         await crawl.mark([str(CHANCE.getrandbits(64) - 2**63) for _ in range(min(BATCH, count - first))])
+    rate = count / (time.perf_counter() - started)
     cost = (crawl.used() - crawl.empty) / count
     await crawl.close()
-    return cost
+    return cost, rate
 
 
-async def _queued(url: str, count: int) -> float:
+async def _queued(url: str, count: int) -> tuple[float, float]:
+    """Bytes a request, and requests a second."""
     crawl = await Crawl.new(url)
-    await crawl.fill(count, HOSTS)
+    seconds = await crawl.fill(count, HOSTS)
     cost = (crawl.used() - crawl.empty) / count
     await crawl.close()
-    return cost
+    return cost, count / seconds
 
 
 def _stock(bench: Bench, count: int, fill: Callable[[Any, int], None]) -> float:

@@ -44,11 +44,13 @@ class Manners:
         share: Requests, of those that the limits allow.
         violations: Requests that came too soon after the one before.
         requests: All of them.
+        nearest: The least seconds between two requests to one host.
     """
 
     share: float
     violations: int
     requests: int
+    nearest: float
 
 
 def manners(arrivals: Sequence[tuple[float, str, str]], hosts: int, begin: float, end: float) -> Manners:
@@ -60,7 +62,8 @@ def manners(arrivals: Sequence[tuple[float, str, str]], hosts: int, begin: float
     gaps = [b - a for found in times.values() for a, b in itertools.pairwise(sorted(found))]
     requests = sum(len(found) for found in times.values())
     allowed = hosts * (end - begin) / DELAY
-    return Manners(requests / allowed, sum(gap < DELAY - MEASURED for gap in gaps), requests)
+    too_soon = sum(gap < DELAY - MEASURED for gap in gaps)
+    return Manners(requests / allowed, too_soon, requests, min(gaps, default=end - begin))
 
 
 def run(bench: Bench) -> None:
@@ -81,6 +84,15 @@ def run(bench: Bench) -> None:
             peer="scrapy-redis",
             peer_value=stock.share,
             budget="≥ 0.95",
+        )
+    )
+    bench.add(
+        Row.of(
+            f"politeness: {what}: the least time between two requests to a host",
+            ours.nearest,
+            "s",
+            peer="scrapy-redis",
+            peer_value=stock.nearest,
         )
     )
     bench.add(
@@ -111,7 +123,8 @@ def crawl(bench: Bench, side: Side, site: SiteServer, workers: int, window: floa
         begin = time.time()
         time.sleep(window)
     found = manners(site.arrivals, site.plan.hosts, begin, begin + window)
-    bench.say(f"politeness: {side.name}: {found.requests} requests, {found.share:.1%}, {found.violations} too soon")
+    soon = f"{found.violations} too soon, the nearest after {found.nearest:.3f} s"
+    bench.say(f"politeness: {side.name}: {found.requests} requests, {found.share:.1%}, {soon}")
     return found
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from pymongo import MongoClient
 
@@ -14,6 +15,8 @@ from benchmarks.sides import Side
 from benchmarks.site import ROWS, Plan
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from benchmarks.bench import Bench
     from benchmarks.sides import Run
     from benchmarks.site_server import SiteServer
@@ -51,7 +54,7 @@ def run(bench: Bench) -> None:
 def cost(bench: Bench, site: SiteServer, sides: dict[str, Side], what: str) -> None:
     """Rows of the share of pages a second that each storage takes."""
     runs = bench.alternate(
-        {name: lambda side=side: stored(bench, side, site) for name, side in sides.items()},
+        {name: partial(stored, bench, side, site) for name, side in sides.items()},
         QUICK_ROUNDS if bench.quick else ROUNDS,
         f"storage, {what}",
     )
@@ -75,6 +78,21 @@ def cost(bench: Bench, site: SiteServer, sides: dict[str, Side], what: str) -> N
                 valid=valid,
             )
         )
+        add_cpu(bench, f"{what}: {name}", runs[name], runs[NONE])
+
+
+def add_cpu(bench: Bench, what: str, runs: Sequence[Run], bare: Sequence[Run]) -> None:
+    """A row of the worker's CPU time, which hardly notices what else the machine does."""
+    times = [[run.cpu / run.pages * 1000 for run in several] for several in (runs, bare)]
+    bench.add(
+        Row.of(
+            f"storage: {what}, CPU of the worker a page",
+            Figure.of(times[0]),
+            "ms",
+            peer=NONE,
+            peer_value=Figure.of(times[1]).value,
+        )
+    )
 
 
 def many(bench: Bench, site: SiteServer) -> None:
@@ -82,7 +100,7 @@ def many(bench: Bench, site: SiteServer) -> None:
     pages = [f"http://127.0.0.1:{site.port}/l/{n}" for n in range(site.plan.lists)]
     what = f"{ROWS} items a page, parsed from HTML"
     runs = bench.alternate(
-        {name: lambda side=side: stored(bench, side, site, pages) for name, side in LISTED.items()},
+        {name: partial(stored, bench, side, site, pages) for name, side in LISTED.items()},
         QUICK_ROUNDS if bench.quick else ROUNDS,
         f"storage, {what}",
     )
@@ -103,12 +121,13 @@ def many(bench: Bench, site: SiteServer) -> None:
 def stored(bench: Bench, side: Side, site: SiteServer, pages: list[str] | None = None) -> Run:
     """One crawl; MongoDB holds afterwards what it scraped."""
     uri = bench.mongo.url
+    client: MongoClient[dict[str, Any]]
     with MongoClient(uri) as client:
         client.drop_database(DATABASE)
         variables = {"MONGO_URI": uri, "MONGO_DATABASE": DATABASE, "BENCH_ROWS": "1" if pages else ""}
         if pages:
             variables["BENCH_SEEDS"] = " ".join(pages)
-        run = bench.crawl(side, site=site, **variables)
+        run = bench.crawl(side, site=site, variables=variables)
         if "store" in side.settings:
             count = client[DATABASE]["items"].count_documents({})
             if count != run.items:

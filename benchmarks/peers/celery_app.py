@@ -25,7 +25,7 @@ app.conf.task_ignore_result = True
 seen = redis.Redis.from_url(BROKER)
 
 
-@app.task(autoretry_for=(requests.RequestException,), max_retries=3, retry_backoff=True)
+@app.task(autoretry_for=(requests.RequestException,), max_retries=3, retry_backoff=True)  # type: ignore[untyped-decorator]  # Celery ships no types
 def crawl(url: str) -> None:
     """Fetch a page, keep its title, and make a task of each link that nobody has seen."""
     started = time.monotonic()
