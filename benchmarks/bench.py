@@ -30,7 +30,7 @@ MOST_SITE_SHARE = 0.8
 #: By so much may an added round trip differ from what was asked for: timers are not finer.
 MOST_OFF_MS = 0.15
 HOSTS = 20
-PAGES, QUICK_PAGES = 5000, 1200
+PAGES, QUICK_PAGES = 5000, 800
 
 
 class Bench:
@@ -143,6 +143,7 @@ class Bench:
         site: SiteServer | None = None,
         url: str = "",
         variables: Mapping[str, str] | None = None,
+        timeout: float = 200,
     ) -> Run:
         """One crawl of the whole site on an empty Redis.
 
@@ -152,6 +153,7 @@ class Bench:
             site: What is crawled, if not the usual site.
             url: Where its Redis is, if not there.
             variables: Further variables of its environment.
+            timeout: Seconds after which it is given up.
         """
         site = site or self.site()
         self.empty_redis()
@@ -159,7 +161,8 @@ class Bench:
             with redis.Redis.from_url(self.redis.url) as client:
                 client.rpush(side.seeds_key, *site.seeds)
         directory = self.scratch(side.spider)
-        run = crawl(side, site, directory, {"REDIS_URL": url or self.redis_url(milliseconds), **(variables or {})})
+        environment = {"REDIS_URL": url or self.redis_url(milliseconds), **(variables or {})}
+        run = crawl(side, site, directory, environment, timeout=timeout)
         shutil.rmtree(directory)
         if run.site_share > MOST_SITE_SHARE:
             self.note(f"{side.name}: the site's server used {run.site_share:.2f} of a core, and may have held it up")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 from benchmarks import machine, table
 from benchmarks.bench import Bench
 from benchmarks.errors import BenchError
-from benchmarks.groups import GROUPS
+from benchmarks.groups import GROUPS, ON_DEMAND
 from benchmarks.results import write_json
 from deploy.errors import DeployError
 
@@ -51,7 +51,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--docs", action="store_true", help="write the table into docs/performance.md, too")
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="where the rows are kept")
     options = parser.parse_args(arguments)
-    options.groups = [name for name in options.only.replace(",", " ").split() if name] or list(GROUPS)
+    options.groups = options.only.replace(",", " ").split() or [name for name in GROUPS if name not in ON_DEMAND]
     for name in options.groups:
         if name not in GROUPS:
             parser.error(f"there is no group {name!r}: {', '.join(GROUPS)}")

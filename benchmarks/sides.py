@@ -193,7 +193,7 @@ class Worker:
         if not path.exists():
             raise BenchError(f"a worker left no figures{self.tail()}")
         said: dict[str, Any] = json.loads(path.read_text())
-        return said
+        return {**said, "urls": path.with_suffix(".urls").read_text().splitlines()}
 
 
 @contextmanager
@@ -206,7 +206,7 @@ def ended_with_the_block(workers: Sequence[Worker]) -> Iterator[None]:
             worker.kill()
 
 
-def crawl(side: Side, site: SiteServer, directory: Path, variables: Mapping[str, str], *, timeout: float = 200) -> Run:
+def crawl(side: Side, site: SiteServer, directory: Path, variables: Mapping[str, str], *, timeout: float) -> Run:
     """Crawl the whole site once.
 
     Args:

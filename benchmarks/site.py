@@ -66,12 +66,14 @@ class Plan:
         hosts: How many hosts; even, so that a half's hosts are its own.
         lists: How many pages with 100 rows and without links (``/l/N``) there are beside them.
         closed: Whether a page links to pages of its own host only, for crawls that are bound by politeness.
+        page_bytes: About how large a page is; its links are there in any case.
     """
 
     pages: int
     hosts: int
     lists: int = 0
     closed: bool = False
+    page_bytes: int = PAGE_BYTES
 
     @cached_property
     def addresses(self) -> list[str]:
@@ -114,7 +116,7 @@ class Plan:
         head = f'<!DOCTYPE html>\n<html lang="en"><head><title>Page {page}</title></head>\n<body><ul>\n{items}</ul>\n'
         chance = random.Random(-page - 1)
         paragraphs: list[str] = []
-        left = PAGE_BYTES - len(head)
+        left = self.page_bytes - len(head)
         while left > 0:
             paragraphs.append(f"<p>{' '.join(chance.choices(_WORDS, k=60))}.</p>\n")
             left -= len(paragraphs[-1])

@@ -1,4 +1,7 @@
-"""The groups, in the order in which they run; each is a module with ``run(bench)`` that adds rows."""
+"""The groups, in the order in which they run; each is a module with ``run(bench)`` that adds rows.
+
+Those of ``ON_DEMAND`` run when they are named: they explain more than they compare, and take long.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,10 @@ from typing import TYPE_CHECKING
 from benchmarks.groups import (
     commands,
     deploy,
+    flat,
     growth,
     latency,
+    levers,
     loss,
     memory,
     politeness,
@@ -31,4 +36,7 @@ GROUPS: dict[str, ModuleType] = {
     "loss": loss,
     "startup": startup,
     "deploy": deploy,
+    "levers": levers,
+    "flat": flat,
 }
+ON_DEMAND = ("levers", "flat")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from benchmarks.sides import Side
 
 ADDED_MS = (0.0, 0.5, 1.0)
-ROUNDS, QUICK_ROUNDS = 3, 1
+ROUNDS, QUICK_ROUNDS = 2, 1
 
 
 def run(bench: Bench) -> None:
@@ -29,9 +29,9 @@ def curve(bench: Bench, name: str, side: Side, *, slow: bool = False) -> None:
     """The rows of one side; a slow one runs less often, and on half of the distances."""
     site = bench.site()
     distances = (0.0, 1.0) if slow and bench.quick else ADDED_MS
-    rounds = QUICK_ROUNDS if bench.quick or slow else ROUNDS
+    rounds = QUICK_ROUNDS if bench.quick or slow else ROUNDS  # the throughput group has warmed everything up
     sides = {f"{ms:g} ms": partial(bench.crawl, side, ms) for ms in distances}
-    runs = bench.alternate(sides, rounds, f"latency, {name}", warm_up=not slow)
+    runs = bench.alternate(sides, rounds, f"latency, {name}", warm_up=False)
     valid = bench.same_work(runs, site.plan.expected(site.port), f"latency, {name}")
     near = [run.rate for run in runs["0 ms"]]
     for ms, several in runs.items():

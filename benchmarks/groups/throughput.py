@@ -39,10 +39,9 @@ def same_code(bench: Bench, what: str, workers: int) -> None:
         "ours": lambda: bench.crawl(ours),
         "ours, Redis 1 ms away": lambda: bench.crawl(ours, 1.0),
     }
-    stock_sides = {
-        "scrapy-redis": lambda: bench.crawl(stock),
-        "scrapy-redis, Redis 1 ms away": lambda: bench.crawl(stock, 1.0),
-    }
+    stock_sides = {"scrapy-redis, Redis 1 ms away": lambda: bench.crawl(stock, 1.0)}
+    if workers == 1:
+        stock_sides = {"scrapy-redis": lambda: bench.crawl(stock), **stock_sides}
     compare(bench, what, sides, {"ours": SAME_BUDGET, "ours, Redis 1 ms away": SAME_BUDGET}, stock_sides)
 
 

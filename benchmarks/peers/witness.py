@@ -22,7 +22,7 @@ TROUBLE = ("log_count/ERROR", "log_count/CRITICAL", "retry/count", "downloader/e
 
 
 class Witness:
-    """Writes ``<pid>.json`` when the spider closes: which pages came, when the first and the last, at what cost.
+    """Writes which pages came (``<pid>.urls``), and at the end how long that took and what it cost (``<pid>.json``).
 
     The clock runs from the engine's start to the last response or item, so that how a side finds out that a crawl is
     over (ours and scrapy-redis wait for seeds) is no part of it.
@@ -30,7 +30,9 @@ class Witness:
 
     def __init__(self, crawler: Crawler) -> None:
         self._stats = crawler.stats
-        self._urls: list[str] = []
+        # In a file, since the resident memory is looked at, too.
+        self._urls = Path(f"{os.getpid()}.urls").open("w", encoding="utf-8")  # noqa: SIM115 - as long as the process
+        self._pages = 0
         self._memory: list[tuple[int, int]] = []
         self._started = self._last = self._cpu = self._cpu_last = 0.0
         crawler.signals.connect(self._engine_started, signals.engine_started)
@@ -50,9 +52,10 @@ class Witness:
     def _response_received(self, response: Any) -> None:
         if response.url.endswith("/robots.txt"):
             return
-        self._urls.append(response.url)
-        if len(self._urls) % MEMORY_EVERY == 0:
-            self._memory.append((len(self._urls), resident()))
+        self._pages += 1
+        self._urls.write(response.url + "\n")
+        if self._pages % MEMORY_EVERY == 0:
+            self._memory.append((self._pages, resident()))
         self._item_scraped()
 
     def _item_scraped(self) -> None:
@@ -60,16 +63,16 @@ class Witness:
         self._cpu_last = time.process_time()
 
     def _spider_closed(self, reason: str) -> None:
+        self._urls.close()
         stats = self._stats.get_stats() if self._stats else {}
         said = {
             "reason": reason,
             "started": self._started,
             "last": self._last,
             "cpu": self._cpu_last - self._cpu,
-            "urls": self._urls,
             "items": stats.get("item_scraped_count", 0),
             "trouble": {name: count for name, count in stats.items() if name.startswith(TROUBLE) and count},
-            "memory": [*self._memory, (len(self._urls), resident())],
+            "memory": [*self._memory, (self._pages, resident())],
             "stats": {name: value for name, value in stats.items() if isinstance(value, int | float | str)},
         }
         Path(f"{os.getpid()}.json").write_text(json.dumps(said), encoding="utf-8")
