@@ -39,6 +39,7 @@ class Side:
         split: Whether they share nothing, so that each crawls a part of the site.
         seeds_key: The list that the seeds are pushed to, where the spider does not start from them itself.
         feed: Whether items go to a feed.
+        until_closed: Whether the clock runs until the spider is closed, and its pipelines have stored what they had.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Side:
     split: bool = False
     seeds_key: str = ""
     feed: bool = True
+    until_closed: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Run:
 
     Attributes:
         pages: Pages fetched.
-        seconds: From the first worker's start of its engine to the last page or item.
+        seconds: From the first worker's start of its engine to the last page or item, or to the spider's end.
         cpu: CPU seconds of the workers in that time.
         page_set: A hash of the URLs fetched.
         item_set: A hash of what the feeds hold.
@@ -237,11 +239,12 @@ def crawl(side: Side, site: SiteServer, directory: Path, variables: Mapping[str,
         for name, count in one["trouble"].items():
             trouble[name] = trouble.get(name, 0) + count
     again = sum(urls.count(url) - 1 for url in site.seeds if url in urls)
-    seconds = max(one["last"] for one in said) - min(one["started"] for one in said)
+    end = "closed" if side.until_closed else "last"
+    seconds = max(one[end] for one in said) - min(one["started"] for one in said)
     return Run(
         pages=len(urls),
         seconds=seconds,
-        cpu=sum(one["cpu"] for one in said),
+        cpu=sum(one[f"cpu_{end}"] for one in said),
         page_set=digest(urls),
         item_set=digest([line for feed in feeds for line in feed.splitlines()]),
         items=sum(one["items"] for one in said),

@@ -35,5 +35,5 @@ def run(bench: Bench) -> None:
     grown, last = curve[pages // GROWN_SHARE // 1000 * 1000 or 1000], found.memory[-1][1]
     for count in list(curve)[:: max(1, len(curve) // POINTS)]:
         bench.add(Row.of(f"flat: resident memory after {count:,} pages", curve[count] / MEGABYTE, "MB"))
-    name = f"flat: resident memory after {pages:,} pages, against {pages // GROWN_SHARE:,}"
-    bench.add(Row.of(name, last / grown, "times", peer="MB", peer_value=grown / MEGABYTE, budget=BUDGET, valid=valid))
+    name, peer = f"flat: resident memory after {pages:,} pages", f"after {pages // GROWN_SHARE:,}"
+    bench.add(Row.of(name, last / grown, "times", peer=peer, peer_value=1, budget=BUDGET, valid=valid))

@@ -58,9 +58,6 @@ def each(bench: Bench, what: str, side: Side, levers: Mapping[str, Options]) -> 
     base, *others = [(name, [run.rate for run in several]) for name, several in runs.items()]
     bench.add(Row.of(f"levers: {what} nothing changed", Figure.of(base[1]), "pages/s", valid=valid))
     for name, rates in others:
-        value = Figure.of(base[1]).value
         bench.add(
-            Row.of(
-                f"levers: {what} {name}", ratio(rates, base[1]), "times", peer="without", peer_value=value, valid=valid
-            )
+            Row.of(f"levers: {what} {name}", ratio(rates, base[1]), "times", peer="without", peer_value=1, valid=valid)
         )

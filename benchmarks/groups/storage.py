@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pymongo import MongoClient
 
 from benchmarks.figures import Figure, ratio
-from benchmarks.lineup import PLAIN, SHARED
+from benchmarks.lineup import PLAIN, SHARED, TUTORIAL
 from benchmarks.results import Row
 from benchmarks.sides import Side
 from benchmarks.site import ROWS, Plan
@@ -27,18 +27,23 @@ LISTS, QUICK_LISTS = 400, 60
 BUDGET = "≤ 0.05"
 NONE = "without storage"
 
+INSERT = "an insert for each item (Scrapy's documentation)"
+#: Plain Scrapy at its defaults, with a natural spider: the whole of what people use, against the whole of ours.
+TUTORIAL_INSERT = f"plain Scrapy with {INSERT}"
+
 ON_PLAIN = {
-    NONE: replace(PLAIN, feed=False),
-    "ours": replace(PLAIN, settings="store_ours", feed=False),
-    "an insert for each item (Scrapy's documentation)": replace(PLAIN, settings="store_insert", feed=False),
+    NONE: replace(PLAIN, feed=False, until_closed=True),
+    "ours": replace(PLAIN, settings="store_ours", feed=False, until_closed=True),
+    INSERT: replace(PLAIN, settings="store_insert", feed=False, until_closed=True),
 }
 ON_OURS = {
     NONE: replace(SHARED, feed=False),
     "ours": replace(SHARED, settings="ours_store", feed=False),
+    TUTORIAL_INSERT: replace(TUTORIAL, settings="plain_insert", feed=False),
 }
 LISTED = {
-    NONE: Side("plain Scrapy", "rows", "same_plain", feed=False),
-    "ours": Side("plain Scrapy", "rows", "store_ours", feed=False),
+    NONE: Side("plain Scrapy", "rows", "same_plain", feed=False, until_closed=True),
+    "ours": Side("plain Scrapy", "rows", "store_ours", feed=False, until_closed=True),
 }
 
 
@@ -61,32 +66,33 @@ def cost(bench: Bench, site: SiteServer, sides: dict[str, Side], what: str) -> N
     valid = bench.same_work(runs, site.plan.expected(site.port), f"storage, {what}")
     base = [run.rate for run in runs[NONE]]
     bench.add(Row.of(f"storage: {what}: {NONE}", Figure.of(base), "pages/s", valid=valid))
-    for name in sides:
-        if name == NONE:
-            continue
-        rates = [run.rate for run in runs[name]]
-        times = ratio(rates, base)
-        bench.add(Row.of(f"storage: {what}: {name}", Figure.of(rates), "pages/s", valid=valid))
-        bench.add(
-            Row.of(
-                f"storage: {what}: {name}, share of pages/s that it costs",
-                Figure(1 - times.value, 1 - times.most, 1 - times.least),
-                "",
-                peer="without, pages/s",
-                peer_value=Figure.of(base).value,
-                budget=BUDGET if name == "ours" else None,
-                valid=valid,
-            )
-        )
-        add_cpu(bench, f"{what}: {name}", runs[name], runs[NONE])
+    shares = {name: share([run.rate for run in runs[name]], base) for name in sides if name in {"ours", INSERT}}
+    for name, found in shares.items():
+        rates = Figure.of([run.rate for run in runs[name]])
+        row = f"storage: {what}: {name}"
+        bench.add(Row.of(row, rates, "pages/s", peer=NONE, peer_value=Figure.of(base).value, valid=valid))
+        budget = BUDGET if name == "ours" else None
+        bench.add(Row.of(f"{row}, share of pages/s that it costs", found, "", budget=budget, valid=valid))
+        add_cpu(bench, row, runs[name], runs[NONE])
+    if TUTORIAL_INSERT in runs:
+        ours, theirs = ([run.rate for run in runs[name]] for name in ("ours", TUTORIAL_INSERT))
+        row, value = f"storage: {what}: ours, items to MongoDB", Figure.of(theirs).value
+        bench.add(Row.of(row, Figure.of(ours), "pages/s", peer=TUTORIAL_INSERT, peer_value=value, valid=valid))
+        bench.add(Row.of(row, ratio(ours, theirs), "times", peer=TUTORIAL_INSERT, peer_value=1, valid=valid))
 
 
-def add_cpu(bench: Bench, what: str, runs: Sequence[Run], bare: Sequence[Run]) -> None:
+def share(with_it: Sequence[float], without: Sequence[float]) -> Figure:
+    """The share of the speed that is lost."""
+    times = ratio(with_it, without)
+    return Figure(1 - times.value, 1 - times.most, 1 - times.least)
+
+
+def add_cpu(bench: Bench, row: str, runs: Sequence[Run], bare: Sequence[Run]) -> None:
     """A row of the worker's CPU time, which hardly notices what else the machine does."""
     times = [[run.cpu / run.pages * 1000 for run in several] for several in (runs, bare)]
     bench.add(
         Row.of(
-            f"storage: {what}, CPU of the worker a page",
+            f"{row}, CPU of the worker a page",
             Figure.of(times[0]),
             "ms",
             peer=NONE,
@@ -128,7 +134,7 @@ def stored(bench: Bench, side: Side, site: SiteServer, pages: list[str] | None =
         if pages:
             variables["BENCH_SEEDS"] = " ".join(pages)
         run = bench.crawl(side, site=site, variables=variables)
-        if "store" in side.settings:
+        if "store" in side.settings or "insert" in side.settings:
             count = client[DATABASE]["items"].count_documents({})
             if count != run.items:
                 bench.note(f"storage, {side.settings}: {count} documents are stored of {run.items} items")

@@ -89,29 +89,23 @@ def compare(
     rates = {name: [run.rate for run in several] for name, several in runs.items()}
     base = Figure.of(rates[peer]).value
     for name, figures in rates.items():
-        bench.add(Row.of(f"throughput: {what}: {name}", Figure.of(figures), "pages/s", valid=valid))
-        if name != peer:
-            add_ratio(bench, f"{what}: {name}", figures, rates[peer], budgets.get(name), valid=valid)
+        if name == peer:
+            bench.add(Row.of(f"throughput: {what}: {name}", Figure.of(figures), "pages/s", valid=valid))
+        else:
+            add_rows(bench, f"{what}: {name}", figures, rates[peer], budgets.get(name), valid=valid)
     for name, run_once in others.items():
         found = bench.alternate({name: run_once}, max(1, rounds - 1), what, warm_up=False)
         figures = [run.rate for run in found[name]]
         valid_too = bench.same_work({**runs, **found}, expected, f"{what}, {name}")
-        bench.add(Row.of(f"throughput: {what}: {name}", Figure.of(figures), "pages/s", valid=valid_too))
-        add_ratio(bench, f"{what}: {name}", figures, [base] * len(figures), None, valid=valid_too)
+        add_rows(bench, f"{what}: {name}", figures, [base] * len(figures), None, valid=valid_too)
 
 
-def add_ratio(
+def add_rows(
     bench: Bench, what: str, rates: Sequence[float], plain: Sequence[float], budget: str | None, *, valid: bool
 ) -> None:
-    """A row of how many times plain Scrapy's pages a second these are."""
-    bench.add(
-        Row.of(
-            f"throughput: {what}, times plain Scrapy",
-            ratio(rates, plain),
-            "times",
-            peer="plain Scrapy, pages/s",
-            peer_value=Figure.of(plain).value,
-            budget=budget,
-            valid=valid,
-        )
-    )
+    """A row of pages a second, and one of how many times plain Scrapy's that is."""
+    figure, base = Figure.of(rates), Figure.of(plain).value
+    peer = "plain Scrapy"
+    bench.add(Row.of(f"throughput: {what}", figure, "pages/s", peer=peer, peer_value=base, valid=valid))
+    times = ratio(rates, plain)
+    bench.add(Row.of(f"throughput: {what}", times, "times", peer=peer, peer_value=1, budget=budget, valid=valid))

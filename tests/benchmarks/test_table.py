@@ -2,6 +2,7 @@
 
 import pytest
 
+from benchmarks.cli import PAGE
 from benchmarks.errors import BenchError
 from benchmarks.figures import Figure
 from benchmarks.results import Row
@@ -37,6 +38,13 @@ def test_only_what_stands_between_the_marks_is_written(tmp_path):
     for _ in range(2):
         write_page(page, r"new \1")
     assert page.read_text() == f"before\n{BEGIN}\nnew \\1\n{END}\nafter\n"
+
+
+def test_the_page_of_the_project_has_a_place_for_the_table(tmp_path):
+    copy = tmp_path / "performance.md"
+    copy.write_text(PAGE.read_text())
+    write_page(copy, "new")
+    assert f"{BEGIN}\nnew\n{END}" in copy.read_text()
 
 
 def test_a_page_without_marks_stays_as_it_is(tmp_path):
