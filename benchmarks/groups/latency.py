@@ -10,26 +10,30 @@ from benchmarks.lineup import OURS, SHARED, STOCK
 from benchmarks.results import Row
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from benchmarks.bench import Bench
     from benchmarks.sides import Side
 
 ADDED_MS = (0.0, 0.5, 1.0)
+STOCK_ADDED_MS = (0.0, 0.5)
 ROUNDS, QUICK_ROUNDS = 2, 1
 
 
 def run(bench: Bench) -> None:
-    """Add a row for each side and distance: its pages a second as a share of those beside Redis."""
-    curve(bench, "ours, same code", OURS)
+    """Add rows for each side and distance: its pages a second, and how many times those beside Redis that is.
+
+    The throughput group has warmed everything up.
+    """
+    curve(bench, "ours, same code", OURS, ADDED_MS, QUICK_ROUNDS if bench.quick else ROUNDS)
     if not bench.quick:
-        curve(bench, "ours, natural", SHARED)
-    curve(bench, "scrapy-redis", STOCK, slow=True)
+        curve(bench, "ours, natural", SHARED, ADDED_MS, ROUNDS)
+        curve(bench, "scrapy-redis", STOCK, STOCK_ADDED_MS, 1)
 
 
-def curve(bench: Bench, name: str, side: Side, *, slow: bool = False) -> None:
-    """The rows of one side; a slow one runs less often, and on half of the distances."""
+def curve(bench: Bench, name: str, side: Side, distances: Sequence[float], rounds: int) -> None:
+    """The rows of one side."""
     site = bench.site()
-    distances = (0.0, 1.0) if slow and bench.quick else ADDED_MS
-    rounds = QUICK_ROUNDS if bench.quick or slow else ROUNDS  # the throughput group has warmed everything up
     sides = {f"{ms:g} ms": partial(bench.crawl, side, ms) for ms in distances}
     runs = bench.alternate(sides, rounds, f"latency, {name}", warm_up=False)
     valid = bench.same_work(runs, site.plan.expected(site.port), f"latency, {name}")

@@ -26,7 +26,7 @@ DELAY = 1.0
 WORKERS, QUICK_WORKERS = 8, 3
 HOSTS, QUICK_HOSTS = 200, 60
 #: Seconds until each host has several links queued, and seconds that count.
-WARM, WINDOW, QUICK_WINDOW = 8.0, 30.0, 10.0
+WARM, WINDOW, QUICK_WINDOW = 6.0, 24.0, 8.0
 #: Seconds by which arrivals may seem nearer than they were sent: the server writes its log when it gets to it.
 MEASURED = 0.02
 START_SECONDS = 60.0

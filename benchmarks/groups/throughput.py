@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from benchmarks.sides import Run
 
 ROUNDS, QUICK_ROUNDS = 3, 1
+#: Of peers that are so much slower that their spread says nothing.
+OTHER_ROUNDS = 1
 SAME_BUDGET, NATURAL_BUDGET = "≥ 0.95", "≥ 2"
 
 
@@ -79,7 +81,7 @@ def compare(
         what: What is compared.
         sides: The sides that alternate; plain Scrapy among them.
         budgets: What the ratio has to be, for some of them.
-        others: Slower peers, which run afterwards, without a warm-up and once less often.
+        others: Slower peers, which run once, afterwards.
     """
     peer = "plain Scrapy"
     expected = bench.site().plan.expected(bench.site().port)
@@ -94,7 +96,7 @@ def compare(
         else:
             add_rows(bench, f"{what}: {name}", figures, rates[peer], budgets.get(name), valid=valid)
     for name, run_once in others.items():
-        found = bench.alternate({name: run_once}, max(1, rounds - 1), what, warm_up=False)
+        found = bench.alternate({name: run_once}, OTHER_ROUNDS, what, warm_up=False)
         figures = [run.rate for run in found[name]]
         valid_too = bench.same_work({**runs, **found}, expected, f"{what}, {name}")
         add_rows(bench, f"{what}: {name}", figures, [base] * len(figures), None, valid=valid_too)
