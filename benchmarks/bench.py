@@ -72,7 +72,13 @@ class Bench:
         print(f"  {time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
     def add(self, row: Row) -> None:
-        """Keep a row."""
+        """Keep a row; programs find it by its name.
+
+        Raises:
+            ValueError: There is one of that name.
+        """
+        if any(row.name == other.name for other in self.rows):
+            raise ValueError(f"two rows are called {row.name!r}")
         self.rows.append(row)
 
     def note(self, text: str) -> None:

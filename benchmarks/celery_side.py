@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import redis
@@ -32,8 +33,10 @@ def crawl(bench: Bench, milliseconds: float = 0.0) -> Run:
     """Crawl the whole site by one ``celery worker`` at its defaults, which are one process for each core.
 
     Raises:
-        BenchError: It failed.
+        BenchError: It failed, or Celery is not installed.
     """
+    if find_spec("celery") is None:
+        raise BenchError("Celery is not installed: pip install -r requirements-bench.txt")
     site = bench.site()
     bench.empty_redis()
     directory = bench.scratch("celery")

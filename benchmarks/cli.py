@@ -64,7 +64,8 @@ def run_groups(bench: Bench, names: Sequence[str]) -> None:
         started = time.monotonic()
         print(f"{name}: {title(GROUPS[name])}", file=sys.stderr, flush=True)
         try:
-            GROUPS[name].run(bench)
+            with bench.watch.during(name):
+                GROUPS[name].run(bench)
         except (BenchError, DeployError) as error:
             bench.note(f"{name}: {error}")
         except Exception as error:  # noqa: BLE001 - the rows of the other groups are worth an hour

@@ -35,5 +35,5 @@ def run(bench: Bench) -> None:
     grown, last = curve[pages // GROWN_SHARE // 1000 * 1000 or 1000], found.memory[-1][1]
     for count in list(curve)[:: max(1, len(curve) // POINTS)]:
         bench.add(Row.of(f"flat: resident memory after {count:,} pages", curve[count] / MEGABYTE, "MB"))
-    name, peer = f"flat: resident memory after {pages:,} pages", f"after {pages // GROWN_SHARE:,}"
+    name, peer = f"flat: growth until {pages:,} pages", f"after {pages // GROWN_SHARE:,}"
     bench.add(Row.of(name, last / grown, "times", peer=peer, peer_value=1, budget=BUDGET, valid=valid))

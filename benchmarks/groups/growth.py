@@ -50,7 +50,7 @@ async def _run(bench: Bench) -> None:
         bench.add(Row.of(f"growth: claim+ack of {CLAIMS}, {size:,} queued", figure, "ms of Redis's CPU"))
         times = Figure(figure.value / base.value, figure.least / base.value, figure.most / base.value)
         budget = BUDGET if size <= LARGE else None
-        name, peer = f"growth: claim+ack of {CLAIMS}, {size:,} queued", f"{sizes[0]:,} queued"
+        name, peer = f"growth: {size:,} queued against {sizes[0]:,}", f"{sizes[0]:,} queued"
         bench.add(Row.of(name, times, "times", peer=peer, peer_value=1, budget=budget))
 
 

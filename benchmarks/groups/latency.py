@@ -42,5 +42,5 @@ def curve(bench: Bench, name: str, side: Side, distances: Sequence[float], round
         rates = [run.rate for run in several]
         bench.add(Row.of(f"latency: {name}, Redis {ms} farther", Figure.of(rates), "pages/s", valid=valid))
         if ms != "0 ms":
-            row = f"latency: {name}, Redis {ms} farther"
+            row = f"latency: {name}, Redis {ms} farther, against beside it"
             bench.add(Row.of(row, ratio(rates, near), "times", peer="Redis beside it", peer_value=1, valid=valid))

@@ -110,4 +110,5 @@ def add_rows(
     peer = "plain Scrapy"
     bench.add(Row.of(f"throughput: {what}", figure, "pages/s", peer=peer, peer_value=base, valid=valid))
     times = ratio(rates, plain)
-    bench.add(Row.of(f"throughput: {what}", times, "times", peer=peer, peer_value=1, budget=budget, valid=valid))
+    name = f"throughput: {what}, against plain Scrapy"
+    bench.add(Row.of(name, times, "times", peer=peer, peer_value=1, budget=budget, valid=valid))

@@ -80,3 +80,10 @@ def test_rows_are_kept_and_the_exit_code_tells_whatever_a_group_does(group, code
 def test_a_site_of_the_bench_is_smaller_when_quick(tmp_path):
     assert Bench(tmp_path, quick=False).plan.pages >= 5000
     assert Bench(tmp_path, quick=True).plan.pages < 5000
+
+
+def test_two_rows_of_one_name_are_refused(tmp_path):
+    bench = Bench(tmp_path, quick=True)
+    bench.add(Row.of("a: b", 1.0, "s"))
+    with pytest.raises(ValueError, match="two rows are called 'a: b'"):
+        bench.add(Row.of("a: b", 2.0, "times"))
