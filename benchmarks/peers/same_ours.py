@@ -6,7 +6,6 @@ from benchmarks.peers.same_plain import *  # noqa: F403 - a settings module is n
 from benchmarks.peers.same_plain import EXTENSIONS as _EXTENSIONS
 from spiders_project.settings import (  # noqa: F401 - for Scrapy
     DOWNLOADER,
-    DOWNLOADER_MIDDLEWARES,
     DUPEFILTER_CLASS,
     ITEM_PROCESSOR,
     SCHEDULER,
@@ -15,6 +14,7 @@ from spiders_project.settings import (  # noqa: F401 - for Scrapy
     TWISTED_REACTOR,
 )
 
+DOWNLOADER_MIDDLEWARES = {"spiders_project.downloader.outcome.OutcomeMiddleware": 1}
 EXTENSIONS = {**_EXTENSIONS, "spiders_project.downloader.backoff.Backoff": 0}
 REDIS_URL = os.environ["REDIS_URL"]
 MAX_IDLE_TIME_BEFORE_CLOSE = 1
