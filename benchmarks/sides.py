@@ -219,7 +219,7 @@ def crawl(side: Side, site: SiteServer, directory: Path, variables: Mapping[str,
         timeout: Seconds after which it is given up.
 
     Raises:
-        BenchError: A worker failed.
+        BenchError: A worker failed, or all together fetched nothing.
     """
     workers: list[Worker] = []
     before, started = site.cpu_seconds(), time.monotonic()
@@ -233,6 +233,8 @@ def crawl(side: Side, site: SiteServer, directory: Path, variables: Mapping[str,
     site_cpu, elapsed = site.cpu_seconds() - before, time.monotonic() - started
     said = [worker.said() for worker in workers]
     urls = [url for one in said for url in one["urls"]]
+    if not urls:
+        raise BenchError(f"{side.name} fetched nothing{workers[0].tail()}")
     feeds = [path.read_text() for worker in workers if (path := worker.directory / FEED).exists()]
     trouble: dict[str, int] = {}
     for one in said:
