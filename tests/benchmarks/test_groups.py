@@ -1,19 +1,49 @@
 """The groups' own arithmetic, and the command line."""
 
+import io
+import zipfile
+
 import pytest
 
 from benchmarks import cli
 from benchmarks.bench import Bench
 from benchmarks.errors import BenchError
+from benchmarks.fake_nodes import spiders
+from benchmarks.figures import Figure
 from benchmarks.groups import GROUPS, ON_DEMAND
 from benchmarks.groups.politeness import Manners, manners
+from benchmarks.groups.startup import plain_egg
+from benchmarks.groups.storage import share
 from benchmarks.results import Row
+from benchmarks.site import ROWS, list_body
 
 
 def test_manners_count_what_is_allowed_and_what_came_too_soon():
     arrivals = [(at, "a", "/p/1") for at in (0.5, 1.0, 2.0, 2.5, 3.5)] + [(1.2, "b", "/p/2"), (9.0, "b", "/p/3")]
     # In three seconds two hosts allow six requests; the one before the window counts for nothing.
     assert manners(arrivals, hosts=2, begin=1.0, end=4.0) == Manners(share=5 / 6, violations=1, requests=5, nearest=0.5)
+
+
+def test_a_share_that_is_lost_is_what_is_missing():
+    assert share([90.0, 80.0, 85.0], [100.0, 100.0, 100.0]) == Figure(
+        pytest.approx(0.15), pytest.approx(0.1), pytest.approx(0.2)
+    )
+
+
+def test_the_nodes_of_the_bench_list_the_spiders_of_the_project():
+    assert {"catalogue", "feed", "site", "sitemap"} <= set(spiders())
+
+
+def test_the_egg_beside_ours_is_a_project_for_scrapyd():
+    with zipfile.ZipFile(io.BytesIO(plain_egg())) as egg:
+        assert "settings = plain.settings" in egg.read("EGG-INFO/entry_points.txt").decode()
+        for name in egg.namelist():
+            if name.endswith(".py"):
+                compile(egg.read(name), name, "exec")
+
+
+def test_a_list_has_its_rows():
+    assert list_body(7).count('<li class="item">') == ROWS
 
 
 def test_every_group_says_what_it_measures_and_runs():
