@@ -42,10 +42,8 @@ ON_OURS = {
     "ours": replace(SHARED, settings="ours_store", feed=False),
     TUTORIAL_INSERT: replace(TUTORIAL, settings="plain_insert", feed=False),
 }
-LISTED = {
-    NONE: Side("plain Scrapy", "rows", "same_plain", feed=False, until_closed=True),
-    "ours": Side("plain Scrapy", "rows", "store_ours", feed=False, until_closed=True),
-}
+#: Spiders of pages with a hundred items, and how they come by them.
+LISTED = {"rows": "parsed from HTML", "bare": "made without parsing"}
 
 
 def run(bench: Bench) -> None:
@@ -54,7 +52,8 @@ def run(bench: Bench) -> None:
     cost(bench, site, ON_PLAIN, "1 item a page, Scrapy's scheduler")
     cost(bench, site, ON_OURS, "1 item a page, our defaults")
     lists = bench.site(Plan(pages=2, hosts=2, lists=QUICK_LISTS if bench.quick else LISTS))
-    many(bench, lists)
+    for spider, how in LISTED.items():
+        many(bench, lists, spider, f"{ROWS} items a page, {how}")
 
 
 def cost(bench: Bench, site: SiteServer, sides: dict[str, Side], what: str) -> None:
@@ -104,12 +103,13 @@ def add_cpu(bench: Bench, row: str, runs: Sequence[Run], bare: Sequence[Run]) ->
     )
 
 
-def many(bench: Bench, site: SiteServer) -> None:
-    """Rows of items a second."""
+def many(bench: Bench, site: SiteServer, spider: str, what: str) -> None:
+    """A row of items a second under Scrapy's scheduler."""
+    bare = Side("plain Scrapy", spider, "same_plain", feed=False, until_closed=True)
+    sides = {NONE: bare, "ours": replace(bare, settings="store_ours")}
     pages = [f"http://127.0.0.1:{site.port}/l/{n}" for n in range(site.plan.lists)]
-    what = f"{ROWS} items a page, parsed from HTML"
     runs = bench.alternate(
-        {name: partial(stored, bench, side, site, pages) for name, side in LISTED.items()},
+        {name: partial(stored, bench, side, site, pages) for name, side in sides.items()},
         QUICK_ROUNDS if bench.quick else ROUNDS,
         f"storage, {what}",
     )

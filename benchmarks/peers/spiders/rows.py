@@ -31,3 +31,15 @@ class RowsSpider(scrapy.Spider):
                 "about": row.css("u::text").get(),
                 "url": response.url,
             }
+
+
+class BareSpider(RowsSpider):
+    """A hundred items a page without parsing: what is left is Scrapy and the storage."""
+
+    name = "bare"
+
+    def parse(self, response: Any) -> Iterator[object]:
+        """Made-up items."""
+        page = response.url
+        for number in range(100):
+            yield {"name": f"Thing {number}", "price": 1.5, "about": "a line about it, and more and more", "url": page}
