@@ -30,7 +30,9 @@ MOST_SITE_SHARE = 0.8
 #: By so much may an added round trip differ from what was asked for: timers are not finer.
 MOST_OFF_MS = 0.15
 HOSTS = 20
-PAGES, QUICK_PAGES = 5000, 800
+PAGES, QUICK_PAGES = 5000, 600
+#: The part of the pages that the smaller site has.
+SMALL = 1 / 3
 
 
 class Bench:
@@ -39,10 +41,11 @@ class Bench:
     Args:
         directory: Scratch space, for servers and workers.
         quick: Whether to measure less, which takes a fifth of the time and says a little less.
-        pages: Pages of the site that most groups crawl; 0 for the usual number.
+        pages: Pages of the site that throughput is measured on; 0 for the usual number.
 
     Attributes:
-        plan: That site.
+        plan: The site that throughput is measured on.
+        small: One with fewer pages, for what takes many runs and for slow peers.
         watch: What disturbed the measurements.
         rows: What was measured.
     """
@@ -51,6 +54,7 @@ class Bench:
         self.directory = directory
         self.quick = quick
         self.plan = Plan(pages=pages or (QUICK_PAGES if quick else PAGES), hosts=HOSTS)
+        self.small = Plan(pages=int(self.plan.pages * SMALL / 2) * 2, hosts=HOSTS)
         self.watch = Watch()
         self.rows: list[Row] = []
         self._contexts = ExitStack()

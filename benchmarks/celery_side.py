@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.bench import Bench
+    from benchmarks.site_server import SiteServer
 
 #: Without a new page for so long (s) it has stopped.
 PATIENCE = 20.0
@@ -29,7 +30,7 @@ END_SECONDS = 10.0
 START = "from benchmarks.peers.celery_app import crawl; import sys\nfor url in sys.argv[1:]: crawl.delay(url)"
 
 
-def crawl(bench: Bench, milliseconds: float = 0.0) -> Run:
+def crawl(bench: Bench, site: SiteServer, milliseconds: float = 0.0) -> Run:
     """Crawl the whole site by one ``celery worker`` at its defaults, which are one process for each core.
 
     Raises:
@@ -37,7 +38,6 @@ def crawl(bench: Bench, milliseconds: float = 0.0) -> Run:
     """
     if find_spec("celery") is None:
         raise BenchError("Celery is not installed: pip install -r requirements-bench.txt")
-    site = bench.site()
     bench.empty_redis()
     directory = bench.scratch("celery")
     variables = {

@@ -47,7 +47,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="measure less: under six minutes instead of thirty")
     parser.add_argument("--only", default="", metavar="GROUP[,GROUP]", help="only these groups")
-    parser.add_argument("--pages", type=int, default=0, metavar="N", help="pages of the site that most groups crawl")
+    parser.add_argument(
+        "--pages", type=int, default=0, metavar="N", help="pages of the site that throughput is measured on"
+    )
     parser.add_argument("--docs", action="store_true", help="write the table into docs/performance.md, too")
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="where the rows are kept")
     options = parser.parse_args(arguments)

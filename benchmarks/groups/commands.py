@@ -42,10 +42,10 @@ def traffic(bench: Bench, side: Side) -> dict[str, float]:
 
     Calls are commands that a client sends; a relay counts them, since Redis counts what scripts call as well.
     """
-    site = bench.site()
+    site = bench.site(bench.small)
     with redis.Redis.from_url(bench.redis.url) as client, relaying(bench.redis.url) as relay:
         client.config_resetstat()
-        run = bench.crawl(side, url=relay.url)
+        run = bench.crawl(side, site=site, url=relay.url)
         counts = relay.counts()
         stats: Any = client.info("commandstats")
     bench.same_work({side.name: [run]}, site.plan.expected(site.port), f"commands, {side.name}")

@@ -25,7 +25,7 @@ LATENCY = 0.05
 NODES = (1, 50)
 ROUNDS, QUICK_ROUNDS = 3, 1
 #: scrapyd-deploy builds an egg for each node, one after the other: more of them show nothing new.
-QUICK_PEER_NODES = 3
+PEER_NODES, QUICK_PEER_NODES = 10, 3
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".local", "tests", "results", "__pycache__", ".*_cache", "build")
 TIMEOUT = 300.0
 
@@ -38,7 +38,7 @@ def run(bench: Bench) -> None:
         shutil.copytree(ROOT, checkout, ignore=LEFT_OUT)
         with fake_nodes(nodes) as ports:
             ours, theirs = [], []
-            peer_ports = ports[:QUICK_PEER_NODES] if bench.quick else ports
+            peer_ports = ports[: QUICK_PEER_NODES if bench.quick else PEER_NODES]
             for number in range(rounds):
                 with bench.watch.during(f"deploy, {nodes} nodes"):
                     configure(checkout, ports)

@@ -33,8 +33,8 @@ def run(bench: Bench) -> None:
 
 def curve(bench: Bench, name: str, side: Side, distances: Sequence[float], rounds: int) -> None:
     """The rows of one side."""
-    site = bench.site()
-    sides = {f"{ms:g} ms": partial(bench.crawl, side, ms) for ms in distances}
+    site = bench.site(bench.small)
+    sides = {f"{ms:g} ms": partial(bench.crawl, side, ms, site=site) for ms in distances}
     runs = bench.alternate(sides, rounds, f"latency, {name}", warm_up=False)
     valid = bench.same_work(runs, site.plan.expected(site.port), f"latency, {name}")
     near = [run.rate for run in runs["0 ms"]]

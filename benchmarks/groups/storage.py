@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 DATABASE = "benchmark"
 ROUNDS, QUICK_ROUNDS = 3, 1
-LISTS, QUICK_LISTS = 400, 60
+LISTS, QUICK_LISTS = 200, 40
 BUDGET = "≤ 0.05"
 NONE = "without storage"
 
@@ -48,7 +48,7 @@ LISTED = {"rows": "parsed from HTML", "bare": "made without parsing"}
 
 def run(bench: Bench) -> None:
     """Add the rows."""
-    site = bench.site()
+    site = bench.site(bench.small)
     cost(bench, site, ON_PLAIN, "1 item a page, Scrapy's scheduler")
     cost(bench, site, ON_OURS, "1 item a page, our defaults")
     lists = bench.site(Plan(pages=2, hosts=2, lists=QUICK_LISTS if bench.quick else LISTS))

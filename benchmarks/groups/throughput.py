@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from benchmarks.bench import Bench
     from benchmarks.sides import Run
 
-ROUNDS, QUICK_ROUNDS = 3, 1
+#: By the number of workers.
+ROUNDS, QUICK_ROUNDS = {1: 3, 2: 2}, 1
 #: Of peers that are so much slower that their spread says nothing.
 OTHER_ROUNDS = 1
 SAME_BUDGET, NATURAL_BUDGET = "≥ 0.95", "≥ 2"
@@ -35,28 +36,32 @@ def run(bench: Bench) -> None:
 
 def same_code(bench: Bench, what: str, workers: int) -> None:
     """Plain Scrapy, ours and scrapy-redis, with Redis beside them and 1 ms away."""
+    small = bench.site(bench.small)
     plain, ours, stock = (side if workers == 1 else two(side) for side in (PLAIN, OURS, STOCK))
     sides = {
         "plain Scrapy": lambda: bench.crawl(plain),
         "ours": lambda: bench.crawl(ours),
         "ours, Redis 1 ms away": lambda: bench.crawl(ours, 1.0),
     }
-    stock_sides = {"scrapy-redis, Redis 1 ms away": lambda: bench.crawl(stock, 1.0)}
+    stock_sides = {"scrapy-redis, Redis 1 ms away": lambda: bench.crawl(stock, 1.0, site=small)}
     if workers == 1:
-        stock_sides = {"scrapy-redis": lambda: bench.crawl(stock), **stock_sides}
-    compare(bench, what, sides, {"ours": SAME_BUDGET, "ours, Redis 1 ms away": SAME_BUDGET}, stock_sides)
+        stock_sides = {"scrapy-redis": lambda: bench.crawl(stock, site=small), **stock_sides}
+    compare(
+        bench, what, sides, {"ours": SAME_BUDGET, "ours, Redis 1 ms away": SAME_BUDGET}, stock_sides, ROUNDS[workers]
+    )
 
 
 def natural(bench: Bench) -> None:
     """Ours against Scrapy's tutorial and a Celery crawler."""
+    small = bench.site(bench.small)
     sides = {
         "plain Scrapy": lambda: bench.crawl(TUTORIAL),
         "ours": lambda: bench.crawl(SHARED),
         "ours, Redis 1 ms away": lambda: bench.crawl(SHARED, 1.0),
     }
     celery = {
-        "Celery + requests": lambda: celery_side.crawl(bench),
-        "Celery + requests, Redis 1 ms away": lambda: celery_side.crawl(bench, 1.0),
+        "Celery + requests": lambda: celery_side.crawl(bench, small),
+        "Celery + requests, Redis 1 ms away": lambda: celery_side.crawl(bench, small, 1.0),
     }
     compare(
         bench,
@@ -64,6 +69,7 @@ def natural(bench: Bench) -> None:
         sides,
         {"ours": NATURAL_BUDGET, "ours, Redis 1 ms away": NATURAL_BUDGET},
         celery,
+        ROUNDS[1],
     )
 
 
@@ -73,6 +79,7 @@ def compare(
     sides: Mapping[str, Callable[[], Run]],
     budgets: Mapping[str, str],
     others: Mapping[str, Callable[[], Run]],
+    rounds: int,
 ) -> None:
     """Add two rows for each side: its pages a second, and how many times plain Scrapy's that is.
 
@@ -81,12 +88,13 @@ def compare(
         what: What is compared.
         sides: The sides that alternate; plain Scrapy among them.
         budgets: What the ratio has to be, for some of them.
-        others: Slower peers, which run once, afterwards.
+        others: Slower peers, which crawl the smaller site once, afterwards.
+        rounds: Runs of each side, when there is time.
     """
     peer = "plain Scrapy"
     expected = bench.site().plan.expected(bench.site().port)
-    rounds = QUICK_ROUNDS if bench.quick else ROUNDS
-    runs = bench.alternate(sides, rounds, what)
+    small = bench.site(bench.small)
+    runs = bench.alternate(sides, QUICK_ROUNDS if bench.quick else rounds, what)
     valid = bench.same_work(runs, expected, what)
     rates = {name: [run.rate for run in several] for name, several in runs.items()}
     base = Figure.of(rates[peer]).value
@@ -98,7 +106,7 @@ def compare(
     for name, run_once in others.items():
         found = bench.alternate({name: run_once}, OTHER_ROUNDS, what, warm_up=False)
         figures = [run.rate for run in found[name]]
-        valid_too = bench.same_work({**runs, **found}, expected, f"{what}, {name}")
+        valid_too = bench.same_work(found, small.plan.expected(small.port), f"{what}, {name}")
         add_rows(bench, f"{what}: {name}", figures, [base] * len(figures), None, valid=valid_too)
 
 
