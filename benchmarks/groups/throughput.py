@@ -46,9 +46,8 @@ def same_code(bench: Bench, what: str, workers: int) -> None:
     stock_sides = {"scrapy-redis, Redis 1 ms away": lambda: bench.crawl(stock, 1.0, site=small)}
     if workers == 1:
         stock_sides = {"scrapy-redis": lambda: bench.crawl(stock, site=small), **stock_sides}
-    compare(
-        bench, what, sides, {"ours": SAME_BUDGET, "ours, Redis 1 ms away": SAME_BUDGET}, stock_sides, ROUNDS[workers]
-    )
+    budgets = {"ours": SAME_BUDGET, "ours, Redis 1 ms away": SAME_BUDGET}
+    compare(bench, what, sides, budgets, stock_sides, rounds=ROUNDS[workers])
 
 
 def natural(bench: Bench) -> None:
@@ -69,7 +68,7 @@ def natural(bench: Bench) -> None:
         sides,
         {"ours": NATURAL_BUDGET, "ours, Redis 1 ms away": NATURAL_BUDGET},
         celery,
-        ROUNDS[1],
+        rounds=ROUNDS[1],
     )
 
 
@@ -79,6 +78,7 @@ def compare(
     sides: Mapping[str, Callable[[], Run]],
     budgets: Mapping[str, str],
     others: Mapping[str, Callable[[], Run]],
+    *,
     rounds: int,
 ) -> None:
     """Add two rows for each side: its pages a second, and how many times plain Scrapy's that is.
