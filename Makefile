@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 # What a person types goes to the commands through the environment, so that no shell reads a URL's & or ;.
-export URL PAGES DEPTH CONTACT NODES
+export URL PAGES DEPTH CONTACT NODES QUICK ONLY DOCS
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -51,8 +51,8 @@ lint: $(VENV)/installed-dev ## Check style, types and who imports whom
 soak: $(VENV)/installed-dev ## Run the long tests
 	@exec $(BIN)/python -m pytest -m soak
 
-bench: $(VENV)/installed-dev ## Measure against plain Scrapy and scrapy-redis
-	@exec $(BIN)/python -m benchmarks
+bench: $(VENV)/installed-bench ## Measure against plain Scrapy, scrapy-redis and Celery (QUICK=1, ONLY=throughput, DOCS=1)
+	@exec $(BIN)/python -m benchmarks $${QUICK:+--quick} $${DOCS:+--docs} $${ONLY:+--only "$$ONLY"}
 
 clean: ## Stop the stack and delete it, .venv and everything built
 	@if [ -d .local ] && [ -x $(BIN)/python ]; then $(BIN)/python -m deploy down; fi
@@ -70,4 +70,8 @@ $(VENV)/installed: requirements.txt requirements-deploy.txt requirements-local.t
 
 $(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt
 	@$(PIP) -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/installed-bench: $(VENV)/installed-dev requirements-bench.txt
+	@$(PIP) -r requirements-bench.txt
 	@touch $@

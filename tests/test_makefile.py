@@ -41,6 +41,16 @@ def test_what_people_type_reaches_the_command_untouched(url: str, typed: str, tm
     ]
 
 
+def test_what_is_asked_of_the_bench_reaches_it(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    python.chmod(0o700)
+    fixed = ("-o", ".venv/installed-bench", "bench", f"BIN={tmp_path}")
+    assert make(*fixed).stdout.split() == ["-m", "benchmarks"]
+    said = make(*fixed, "QUICK=1", "ONLY=memory,growth", "DOCS=1").stdout.split()
+    assert said == ["-m", "benchmarks", "--quick", "--docs", "--only", "memory,growth"]
+
+
 def test_an_old_python_is_refused_with_what_to_do(tmp_path: Path) -> None:
     old = tmp_path / "python2"
     old.write_text("#!/bin/sh\nexit 1\n")
