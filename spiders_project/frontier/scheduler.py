@@ -7,18 +7,15 @@ the puts that its callback made.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
 import logging
 import os
 import secrets
-from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
-from scrapy.exceptions import CloseSpider, DontCloseSpider
+from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.request import RequestFingerprinter
@@ -28,12 +25,14 @@ from spiders_project import egg
 from spiders_project import statnames as stat
 from spiders_project.config import Options
 from spiders_project.delivery import parents_of
-from spiders_project.errors import CodecError, FrontierError, FrontierUnavailable
+from spiders_project.errors import CodecError, FrontierError
 from spiders_project.frontier.connection import async_client, blocking_client
 from spiders_project.frontier.contract import Refuse
-from spiders_project.frontier.exchange import Exchange, patiently
+from spiders_project.frontier.exchange import Exchange
 from spiders_project.frontier.gate import Gate
 from spiders_project.frontier.heartbeat import Heartbeat
+from spiders_project.frontier.local_requests import LocalRequests
+from spiders_project.frontier.membership import Membership
 from spiders_project.frontier.redis_frontier import RedisFrontier
 from spiders_project.frontier.requests import RequestCodec
 from spiders_project.frontier.seed_reader import SeedReader
@@ -49,16 +48,11 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
-    from spiders_project.delivery import Delivery
-    from spiders_project.frontier.contract import Answer, Claim
+    from spiders_project.frontier.contract import Answer, Claim, Put
     from spiders_project.frontier.dupefilter import DupeFilter
 
 logger = logging.getLogger(__name__)
 
-#: Finish reasons of a worker that Redis refused, and of one that met a fault of ours; `scrapy crawl` exits with 1.
-FRONTIER_ERROR, FRONTIER_FAILURE = "frontier_error", "frontier_failure"
-#: Seconds that a stopping worker waits for Redis. What stays unsaid is lost on nobody: the requests return.
-CLOSE_PATIENCE = 10.0
 #: Entries of start_urls moved in one step, and the open requests above which a busy worker leaves them there.
 SEED_BATCH, SEED_HIGH_WATER = 100, 100_000
 #: What CONCURRENT_REQUESTS = 0 (no limit) means for the buffer.
@@ -79,11 +73,8 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         self.stats: Any = crawler.stats
         self.options = Options.from_settings(crawler.settings)
         self.df: DupeFilter = build_from_crawler(load_object(crawler.settings["DUPEFILTER_CLASS"]), crawler)
-        self._local: deque[Request] = deque()
         self._parents = parents_of(crawler)
-        self._task: asyncio.Task[None] | None = None
-        self._ending: asyncio.Task[None] | None = None
-        self._heartbeat: Heartbeat | None = None
+        self._membership: Membership | None = None
         self._ended_at_start: int | None = None
         self._finished = False
         self._warned_of_seeds = False
@@ -99,10 +90,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
     # ------------------------------------------------------------------ opening
 
     def open(self, spider: Spider) -> Deferred[None]:
-        """Join the crawl; waits for Redis where it is away.
-
-        Where Redis refuses (password, ACL, a key of the wrong type) the spider is closed as soon as it is open.
-        """
+        """Join the crawl; waits for Redis where it is away, and touches no network before."""
         self.spider = spider
         settings, options = self.crawler.settings, self.options
         namespace = options.frontier_namespace or spider.name
@@ -138,6 +126,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         if hasattr(spider, "known_links") and isinstance(self.crawler.request_fingerprinter, RequestFingerprinter):
             # Another fingerprinter may tell requests of one URL apart.
             spider.known_links = self.df.known_urls
+        self._local = LocalRequests(self.crawler, self.df, self.codec, self.tracker, self._wake_engine)
         self._seeds = SeedReader(
             self.crawler,
             self.frontier,
@@ -145,7 +134,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             batch=SEED_BATCH,
             schemes=options.frontier_allowed_schemes,
         )
-        self._heartbeat = Heartbeat(
+        heartbeat = Heartbeat(
             blocking_client(settings),
             keys,
             self.worker,
@@ -156,64 +145,16 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             on_reaped=self._on_reaped,
         )
         self.crawler.signals.connect(self._spider_idle, signals.spider_idle)
-        return deferred_from_coro(self._join(namespace))
+        self._membership = Membership(self.crawler, self.frontier, self.exchange, heartbeat)
+        welcome = f"Worker {self.worker} joins the crawl {namespace!r}; this code is {__file__}"
+        return deferred_from_coro(self._membership.join(welcome, self._own_puts()))
 
-    async def _join(self, namespace: str) -> None:
-        try:
-            await self._greet(namespace)
-        except FrontierUnavailable:
-            self._end_at_once("shutdown")  # we were told to stop before Redis came
-        except FrontierError as error:
-            logger.critical("%s The worker stops.", error, extra={"spider": self.spider})
-            self._end_at_once(FRONTIER_ERROR)
-        else:
-            self._task = asyncio.ensure_future(self._run())
-
-    async def _greet(self, namespace: str) -> None:
-        stopped = self._is_stopped
-        await patiently(self.frontier.ping, give_up=stopped)
-        assert self._heartbeat is not None
-        self._heartbeat.start()
-        logger.info(
-            "Worker %(worker)s joins the crawl %(namespace)r; this code is %(file)s",
-            {"worker": self.worker, "namespace": namespace, "file": __file__},
-            extra={"spider": self.spider},
-        )
-        own = getattr(self.spider, "start_urls", None)
-        if own and hasattr(self.spider, "reads_own_seeds"):
-            # Of our bases, whose start() leaves them to us: once for a run, not once for a worker.
-            puts = [self.codec.put_of(Request(url, dont_filter=True), force=True) for url in own]
-            await patiently(lambda: self.frontier.start(puts), give_up=stopped)
-
-    def _is_stopped(self) -> bool:
-        return not self.crawler.crawling
-
-    def _end_at_once(self, reason: str) -> None:
-        """Close the spider as soon as it is open: the engine cannot close it before, and has a way for that."""
-
-        def close() -> None:
-            raise CloseSpider(reason)
-
-        self.crawler.signals.connect(close, signals.spider_opened, weak=False)
-
-    async def _run(self) -> None:
-        try:
-            await self.exchange.run()
-        except FrontierError as error:
-            logger.critical("%s The worker stops.", error, extra={"spider": self.spider})
-            self._end(FRONTIER_ERROR)
-        except Exception:
-            logger.critical(
-                "The frontier's loop failed; the worker stops.", exc_info=True, extra={"spider": self.spider}
-            )
-            self._end(FRONTIER_FAILURE)
-
-    def _end(self, reason: str) -> None:
-        # In a task of its own, since closing waits for the loop that failed.
-        if self.crawler.engine.running:
-            self._ending = asyncio.ensure_future(self.crawler.engine.close_spider_async(reason=reason))
-        else:
-            self._end_at_once(reason)
+    def _own_puts(self) -> list[Put]:
+        """The spider's ``start_urls``, where its ``start()`` leaves them to us: once for a run, not for a worker."""
+        if not hasattr(self.spider, "reads_own_seeds"):
+            return []  # none of our bases
+        urls = getattr(self.spider, "start_urls", None) or ()
+        return [self.codec.put_of(Request(url, dont_filter=True), force=True) for url in urls]
 
     # ------------------------------------------------------------------ what the engine asks
 
@@ -227,7 +168,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
                 return False
             put = self.codec.put_of(request, mark)
         except CodecError as error:
-            return self._keep_local(request, parent, error)
+            return self._local.keep(request, parent, error)
         except Exception as error:
             # A fingerprinter of somebody's own, say. An exception here would end Scrapy's task for this callback.
             logger.exception("%(request)s cannot be queued", {"request": request}, extra={"spider": self.spider})
@@ -245,7 +186,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
     def next_request(self) -> Request | None:
         """The next request for the engine, or None while there is none."""
         if self._local:
-            return self._local.popleft()
+            return self._local.next()
         while self.exchange.claimed:
             claim = self.exchange.claimed.popleft()
             self.exchange.hungry()
@@ -292,37 +233,6 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         self.tracker.forgot(claim.request_id)
         letter = json.dumps({"reason": "undecodable", "error": str(error)}).encode()
         self.exchange.say(Refuse(claim.request_id, letter, self._facts["version"]))
-
-    def _keep_local(self, request: Request, parent: Delivery | None, error: CodecError) -> bool:
-        """Keep a request that cannot be written (F6) in this worker; the error names the key."""
-        if not request.dont_filter:
-            mark = self.df.mark_of(request)
-            if self.df.known(mark):
-                self.df.log(request, self.spider)
-                return False
-            self.df.remember(mark)
-        self.stats.inc_value(stat.KEPT_LOCAL)
-        logger.warning(
-            "%(request)s stays in this worker, and so does the page that yielded it until it is done: %(error)s",
-            {"request": request, "error": error},
-            extra={"spider": self.spider},
-        )
-        self._wait_locally(self.tracker.keep_local(request, parent))
-        return True
-
-    def _wait_locally(self, request: Request) -> None:
-        """Hand a request of this worker's own to the engine when its time has come: a retry backs off here, too."""
-        wait = self.codec.wait_of(request)
-        if not wait:
-            self._local.append(request)
-            return
-        self.stats.inc_value(stat.DELAYED)
-
-        def due() -> None:
-            self._local.append(request)
-            self._wake_engine()
-
-        asyncio.get_running_loop().call_later(wait, due)
 
     def pause(self, host: str, seconds: float) -> None:
         """Let nobody in the cluster visit ``host`` for ``seconds``."""
@@ -441,26 +351,5 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:
-        if self._heartbeat is None:
-            return  # never opened
-        self.exchange.close()
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-        try:
-            if self._task is not None:
-                await asyncio.wait_for(self.exchange.flush(), CLOSE_PATIENCE)
-            await asyncio.to_thread(self._heartbeat.stop, 1.0)
-            if self._task is not None:
-                await asyncio.wait_for(self.frontier.leave(), CLOSE_PATIENCE)
-        except (asyncio.TimeoutError, FrontierError) as error:
-            logger.warning(
-                "Closing without a last word to Redis (%(error)s): %(unsent)d things stay unsaid, and its requests "
-                "go to other workers when its lease has run out",
-                {"error": error or "no answer", "unsent": self.exchange.unsent},
-                extra={"spider": self.spider},
-            )
-        finally:
-            await asyncio.to_thread(self._heartbeat.stop, 1.0)
-            await self.frontier.close()
+        if self._membership is not None:  # else it was never opened
+            await self._membership.leave()
