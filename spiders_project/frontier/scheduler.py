@@ -154,6 +154,8 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             max_deliveries=options.frontier_max_deliveries,
             report=self._report,
             on_reaped=self._on_reaped,
+            job=job,
+            on_told_to_end=partial(asyncio.get_running_loop().call_soon_threadsafe, self._told_to_end),
         )
         self.crawler.signals.connect(self._spider_idle, signals.spider_idle)
         return deferred_from_coro(self._join(namespace))
@@ -187,6 +189,10 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
 
     def _is_stopped(self) -> bool:
         return not self.crawler.crawling
+
+    def _told_to_end(self) -> None:
+        logger.info("Told to end by the fleet's supervisor", extra={"spider": self.spider})
+        self._stop = asyncio.ensure_future(self.crawler.stop_async())  # as a signal would
 
     def _end_at_once(self, reason: str) -> None:
         """Close the spider as soon as it is open: the engine cannot close it before, and has a way for that."""
