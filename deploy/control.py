@@ -10,9 +10,10 @@ from pydantic import ValidationError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from deploy import keys
+from deploy import keys, records
 from deploy.client import NodeClient
 from deploy.crawls import Crawls, Wanted, spoken
+from deploy.deaths import Deaths
 from deploy.egg import project_root
 from deploy.environment import redis_url
 from deploy.errors import DeployError, UsageError
@@ -23,6 +24,7 @@ from deploy.release import newest_version
 from deploy.seed import push_seeds
 from deploy.supervisor.loop import Supervisor
 from deploy.targets import read_targets
+from deploy.timers.hook import timer_hook
 from spiders_project.errors import ConfigError
 from spiders_project.keys import Keys
 from spiders_project.seeds.writer import read_entries
@@ -33,11 +35,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from deploy.supervisor.limits import Limits
+    from deploy.supervisor.records import Placed
     from deploy.targets import Node
 
 _REDIS_SECONDS = 5.0
-#: Of the log of a job that left no traceback.
-_LAST_LINES = 5
+_LOOK_TIMEOUT = (2.0, 5.0)
 #: A version is looked up again after so many seconds.
 _VERSION_SECONDS = 5.0
 
@@ -100,7 +102,7 @@ class Control:
         """The newest released version on the nodes that answer; empty where there is none."""
         version, at = self._version
         if time.monotonic() - at > _VERSION_SECONDS or not version:
-            held = fan_out(self.nodes, lambda node: NodeClient(node, (2.0, 5.0)).list_versions(node.project))
+            held = fan_out(self.nodes, lambda node: NodeClient(node, _LOOK_TIMEOUT).list_versions(node.project))
             known = dict.fromkeys(one for versions in held.done.values() for one in versions)
             version = newest_version(self.root, self.nodes[0].project, known) or ""
             self._version = version, time.monotonic()
@@ -151,7 +153,7 @@ class Control:
                 raise UsageError(f"version {version} has no spider {spider!r}: it has {', '.join(known)}")
             return
         # Says it with the right exit code, and also where only the version is missing.
-        fan_out(self.nodes, lambda node: NodeClient(node, (2.0, 5.0)).daemon_status()).check()
+        fan_out(self.nodes, lambda node: NodeClient(node, _LOOK_TIMEOUT).daemon_status()).check()
         raise DeployError("\n".join(errors))
 
     def seed(self, wanted: Wanted) -> None:
@@ -179,19 +181,38 @@ class Control:
 
     def last_error(self, job: str, node: str) -> str:
         """What a job said last: its traceback, as it left it in Redis, else the end of its log; or nothing."""
-        with spoken():
-            kept: Any = self.client.hget(keys.job_record(job), "error")
-        if kept:
-            return str(kept.decode(errors="replace"))
+        with records.spoken():
+            record = records.get(self.client, job)
+        if record and record.error:
+            return record.error
         there = next((one for one in self.nodes if one.name == node), None)
         try:
-            client = there and NodeClient(there, (2.0, 5.0))
+            client = there and NodeClient(there, _LOOK_TIMEOUT)
             listed = client.all_jobs()["finished"] if client else []
             log = next((client.job_log(entry) for entry in listed if client and entry["id"] == job), "")
         except DeployError:
             return ""
-        start = log.rfind("Traceback (most recent call last):")
-        return "\n".join(log[start:].splitlines()) if start >= 0 else "\n".join(log.splitlines()[-_LAST_LINES:])
+        return records.last_traceback(log)
+
+    def died(self, job: Placed, why: str) -> None:
+        """Complete the record of a job that ended without a word."""
+        with records.spoken():
+            records.complete_as_died(
+                self.client,
+                job.id,
+                node=job.node,
+                spider=job.spider,
+                version=job.version,
+                reason=why,
+                age=max(0.0, self.crawls.now() - job.at),
+            )
+
+    def tasks(self, say: Callable[[str], None]) -> list[Callable[[str], None]]:
+        """What the acting supervisor does beside its crawls: timers, and the records of the dead."""
+        return [
+            timer_hook(self.client, self.fleet, lambda token: Crawls(self.client, token), say),
+            Deaths(self.client, self.nodes, say),
+        ]
 
     def supervisor(
         self,
@@ -207,6 +228,7 @@ class Control:
             version=self.version,
             seed=self.seed,
             drained=self.drained,
+            died=self.died,
             say=say,
             limits=limits,
             also=also,

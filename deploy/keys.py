@@ -22,11 +22,5 @@ ENDING = FLEET_ENDING
 #: Hash node → since when it is drained: written by ``deploy drain``.
 DRAINED = "fleet:drained"
 
-
-def job_record(job: str) -> str:
-    """Hash: what the job itself left of its end; ``error`` is its last traceback."""
-    return f"fleet:job:{job}"
-
-
 #: Those that crawls and their supervisor write.
 ALL = (CRAWLS, PLACED, SEEN, LEASE, TOKEN, ENDING, EVENTS)

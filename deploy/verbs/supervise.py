@@ -29,7 +29,7 @@ def supervise_command(poll: float) -> None:
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
-    supervisor = control.supervisor(say, replace(Limits(), poll=poll))
+    supervisor = control.supervisor(say, replace(Limits(), poll=poll), control.tasks(say))
     say(f"supervising {', '.join(node.name for node in control.nodes)}")
     try:
         supervisor.run(stopped)
