@@ -10,21 +10,24 @@ from pydantic import ValidationError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from deploy import keys, records
+from deploy import records
 from deploy.client import NodeClient
 from deploy.crawls import Crawls, Wanted, spoken
 from deploy.deaths import Deaths
+from deploy.drains import drained
 from deploy.egg import project_root
 from deploy.environment import redis_url
 from deploy.errors import DeployError, UsageError
 from deploy.fanout import fan_out
 from deploy.fleet import FLEET_FILE, CrawlSpec, Fleet, read_fleet, seeds_key
 from deploy.output import say
-from deploy.release import newest_version
+from deploy.released import newest_version
 from deploy.seed import push_seeds
+from deploy.settling import Settling
 from deploy.supervisor.loop import Supervisor
 from deploy.targets import read_targets
 from deploy.timers.hook import timer_hook
+from deploy.withdrawals import Withdrawals
 from spiders_project.errors import ConfigError
 from spiders_project.keys import Keys
 from spiders_project.seeds.writer import read_entries
@@ -176,8 +179,7 @@ class Control:
     def drained(self) -> set[str]:
         """The nodes that ``deploy drain`` keeps free of new work."""
         with spoken():
-            names: Any = self.client.hkeys(keys.DRAINED)
-        return {name.decode() for name in names}
+            return set(drained(self.client))
 
     def last_error(self, job: str, node: str) -> str:
         """What a job said last: its traceback, as it left it in Redis, else the end of its log; or nothing."""
@@ -208,10 +210,11 @@ class Control:
             )
 
     def tasks(self, say: Callable[[str], None]) -> list[Callable[[str], None]]:
-        """What the acting supervisor does beside its crawls: timers, and the records of the dead."""
+        """What the acting supervisor does beside its crawls: timers, the records of the dead, withdrawals."""
         return [
             timer_hook(self.client, self.fleet, lambda token: Crawls(self.client, token), say),
             Deaths(self.client, self.nodes, say),
+            Settling(self.nodes, Withdrawals.of(self.root, self.client)),
         ]
 
     def supervisor(

@@ -19,8 +19,5 @@ EVENTS = "fleet:events"
 
 #: Hash job id → why: jobs that are to end and hear no signal; their workers read it.
 ENDING = FLEET_ENDING
-#: Hash node → since when it is drained: written by ``deploy drain``.
-DRAINED = "fleet:drained"
-
 #: Those that crawls and their supervisor write.
 ALL = (CRAWLS, PLACED, SEEN, LEASE, TOKEN, ENDING, EVENTS)

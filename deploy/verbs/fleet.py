@@ -8,11 +8,11 @@ from deploy.control import Control
 from deploy.errors import CrawlError, DeployError, UsageError
 from deploy.jobs import cancel, list_jobs
 from deploy.output import say
-from deploy.release import check_version_name
 from deploy.supervisor.limits import Limits
 from deploy.supervisor.records import read_placed, read_seen
 from deploy.verbs import json_option
 from deploy.verbs.settling import ENDING_SECONDS, jobs_of, report, see_placed, settle
+from deploy.version_names import check_version_name
 
 
 @click.command("stop")

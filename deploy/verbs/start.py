@@ -8,9 +8,9 @@ from deploy.control import Control
 from deploy.errors import UsageError
 from deploy.jobs import RESERVED_ARGUMENTS, parse_pairs
 from deploy.output import say
-from deploy.release import check_version_name
 from deploy.verbs import json_option
 from deploy.verbs.settling import report, see_placed
+from deploy.version_names import check_version_name
 
 
 @click.command("start")
