@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from deploy.errors import DeployError
-from deploy.local.commands import down, status, up
+from deploy.local.commands import down, up
+from deploy.verbs.apply import apply_command
 from deploy.verbs.crawl import crawl_command
+from deploy.verbs.fleet import restart_command, scale_command, stop_command, wait_command
 from deploy.verbs.jobs import cancel_command, schedule_command
 from deploy.verbs.nodes import check_command, drain_command, nodes_command, targets
 from deploy.verbs.records import history_command, jobs_command, logs_command
 from deploy.verbs.release import push_command, rollback_command
 from deploy.verbs.seed import seed_command
+from deploy.verbs.start import start_command
+from deploy.verbs.status import status_command
+from deploy.verbs.supervise import supervise_command
 from deploy.verbs.timers import timers_group
 from deploy.verbs.versions import delete_command, prune_command, versions_command, withdraw_command
 
@@ -37,8 +42,9 @@ def cli() -> None:
 
 
 for command in (
-    *(up, down, status),
+    *(up, down, status_command),
     *(push_command, rollback_command, versions_command, prune_command, delete_command, withdraw_command),
+    *(apply_command, start_command, stop_command, scale_command, restart_command, wait_command, supervise_command),
     *(targets, nodes_command, drain_command, check_command),
     *(schedule_command, jobs_command, cancel_command, seed_command, crawl_command),
     *(logs_command, history_command, timers_group),

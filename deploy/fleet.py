@@ -17,6 +17,7 @@ from deploy.fleet_checks import contradictions
 from deploy.jobs import RESERVED_ARGUMENTS
 from deploy.timers.times import cron_triggers
 from deploy.toml_lines import TOMLDecodeError, line_of, loads
+from spiders_project.redis_settings import start_urls_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -128,7 +129,7 @@ class CrawlSpec(_Table):
         spider: The spider's name; by default the crawl's.
         arguments: Spider arguments.
         settings: Scrapy settings of these jobs alone.
-        workers: How many run side by side.
+        workers: How many run side by side; 0: none for now.
         placement: How their nodes are chosen.
         labels: Only nodes that have all of them.
         max_per_node: At most so many of them on one node.
@@ -143,7 +144,7 @@ class CrawlSpec(_Table):
     spider: Name = ""
     arguments: Arguments = Field(default_factory=dict)
     settings: dict[str, Text] = Field(default_factory=dict)
-    workers: int = Field(default=1, ge=1)
+    workers: int = Field(default=1, ge=0)
     placement: Placement = "spread"
     labels: frozenset[Name] = frozenset()
     max_per_node: int | None = Field(default=None, ge=1)
@@ -283,6 +284,11 @@ def read_fleet(path: Path) -> FleetFile:
 def load_fleet(root: Path, nodes: Iterable[str] | None = None) -> Fleet:
     """``fleet.toml`` in ``root``, checked; see ``FleetFile.fleet``."""
     return read_fleet(root / FLEET_FILE).fleet(nodes)
+
+
+def seeds_key(spec: CrawlSpec) -> str:
+    """Where the workers of a crawl read their seeds."""
+    return start_urls_key(spec.settings, spec.namespace)
 
 
 def _as_sets(values: Any) -> Any:

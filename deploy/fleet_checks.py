@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
+
+from spiders_project.keys import NAMESPACE, NAMESPACE_EXPECTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,6 +23,9 @@ def contradictions(fleet: Fleet, nodes: set[str] | None) -> Iterator[tuple[list[
     for name, crawl in fleet.crawls.items():
         for label in sorted(crawl.labels - labels):
             yield ["crawls", name, "labels"], f"no node has the label {label!r}: there are {_listed(labels)}"
+        if not re.fullmatch(NAMESPACE, crawl.namespace):
+            complaint = f"{crawl.namespace!r} is no namespace: it should be {NAMESPACE_EXPECTED}"
+            yield ["crawls", name, "settings", "FRONTIER_NAMESPACE"], complaint
         other = namespaces.setdefault(crawl.namespace, name)
         if other != name:
             shared = f"it would share the frontier {crawl.namespace!r} with {other!r}"

@@ -14,6 +14,8 @@ from spiders_project.errors import ConfigError
 #: What a namespace may look like; braces mark the hash tag of Redis Cluster, of which a key has one.
 NAMESPACE = r"[A-Za-z0-9_.-]{0,100}(\{[A-Za-z0-9_.-]{1,100}\}[A-Za-z0-9_.-]{0,100})?"
 NAMESPACE_EXPECTED = "letters, digits and any of _.-, and at most one part of it in braces, as {site}"
+#: Hash job id → why: jobs that are to end and hear no signal, because their node has forgotten them or is cut off.
+FLEET_ENDING = "fleet:ending"
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +34,8 @@ def _directory_option(command: Callable[..., None]) -> Callable[..., None]:
     )(command)
 
 
-def _stack(directory: Path, nodes: int | None = None) -> Stack:
+def embedded_stack(directory: Path, nodes: int | None = None) -> Stack:
+    """The stack in ``directory``; its progress goes to standard error."""
     # The servers need requirements-local.txt, the other verbs do not.
     from deploy.local.stack import Stack  # noqa: PLC0415 - see above
 
@@ -65,7 +64,7 @@ def up(nodes: int | None, directory: Path) -> None:
       python -m deploy up --nodes 3
       . .local/env && scrapyd-deploy -a
     """
-    _stack(directory, nodes).up()
+    embedded_stack(directory, nodes).up()
     click.echo(f"the stack is up; `. {directory}/env` tells your shell where", err=True)
 
 
@@ -78,27 +77,5 @@ def down(directory: Path) -> None:
     Example:
       python -m deploy down
     """
-    ran = _stack(directory).down()
+    ran = embedded_stack(directory).down()
     click.echo("the stack is down" if ran else f"nothing of a stack runs in {directory}", err=True)
-
-
-@click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@_directory_option
-def status(as_json: bool, directory: Path) -> None:
-    """Show what of the embedded stack runs.
-
-    \b
-    Examples:
-      python -m deploy status
-      python -m deploy status --json
-    """
-    servers = _stack(directory).status()
-    if as_json:
-        click.echo(json.dumps({"directory": str(directory), "servers": [asdict(s) for s in servers]}, indent=2))
-        return
-    if not servers:
-        click.echo(f"no stack in {directory}; `python -m deploy up` starts one", err=True)
-    for server in servers:
-        jobs = "" if server.running is None else f"{server.running} running, {server.pending} pending"
-        click.echo(f"{server.name:<8} {server.state:<8} {server.pid or '-':<8} {server.url:<40} {jobs}".rstrip())

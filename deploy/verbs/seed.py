@@ -10,6 +10,7 @@ import click
 from deploy.egg import project_root
 from deploy.environment import redis_url
 from deploy.errors import DeployError, UsageError
+from deploy.fleet import load_fleet, seeds_key
 from deploy.output import say
 from deploy.seed import push_seeds, redis_client
 from spiders_project.seeds.writer import read_entries
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @click.argument("spider")
 @click.argument("urls", nargs=-1, metavar="[URL|-]...")
 @click.option("--file", "file", type=click.File("rb"), help="One seed a line, URL or JSON object.")
-@click.option("--key", help="The Redis key; default SPIDER:start_urls.")
+@click.option("--key", help="The Redis key; default SPIDER:start_urls, or what fleet.toml says.")
 @click.option(
     "--as", "kind", type=click.Choice(["list", "set", "zset"]), help="Type of the key; default: its own, or list."
 )
@@ -48,8 +49,10 @@ def seed_command(
         raise UsageError("name seeds, or --file FILE, or - for stdin")
     stream = sys.stdin.buffer if urls == ("-",) else file
     entries: Iterable[str | bytes] = urls if stream is None else read_entries(stream)
-    client = redis_client(redis_url(project_root()))
-    key = key or f"{spider}:start_urls"
+    root = project_root()
+    client = redis_client(redis_url(root))
+    declared = load_fleet(root).crawls.get(spider)
+    key = key or (seeds_key(declared) if declared else f"{spider}:start_urls")
     try:
         report = push_seeds(client, key, entries, kind)
     finally:

@@ -15,6 +15,7 @@ from spiders_project.errors import FrontierError
 from spiders_project.frontier import scripts
 from spiders_project.frontier.connection import translated
 from spiders_project.frontier.redis_frontier import packed_terms
+from spiders_project.keys import FLEET_ENDING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,8 +49,10 @@ class Heartbeat:
         max_deliveries: int,
         report: Callable[[], bytes],
         on_reaped: Callable[[int, int, int], None],
+        job: str = "",
+        on_told_to_end: Callable[[], object] = lambda: None,
     ) -> None:
-        """``report`` and ``on_reaped`` are called in the heartbeat's thread and must not block.
+        """``report``, ``on_reaped`` and ``on_told_to_end`` are called in the heartbeat's thread and must not block.
 
         Args:
             client: A blocking client that only this thread uses.
@@ -60,6 +63,8 @@ class Heartbeat:
             max_deliveries: Claims by workers that died, after which a request becomes a dead letter.
             report: Gives the JSON report that tools read.
             on_reaped: Gets (requests given back, dead letters, workers declared dead).
+            job: Scrapyd's job id, by which the worker is told to end; empty: nobody tells it so.
+            on_told_to_end: Called once, when it is.
         """
         self._client = client
         self._keys = keys
@@ -69,6 +74,8 @@ class Heartbeat:
         self._max_deliveries = max_deliveries
         self._report = report
         self._on_reaped = on_reaped
+        self._job = job
+        self._on_told_to_end = on_told_to_end
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="frontier-heartbeat", daemon=True)
         self._unbroken_since: float | None = None
@@ -121,3 +128,17 @@ class Heartbeat:
         returned, buried, gone = counts
         if gone or returned or buried:
             self._on_reaped(returned, buried, gone)
+        if self._job:
+            self._listen()
+
+    def _listen(self) -> None:
+        """Scrapyd forgets its jobs when it restarts and signals them no more, so a word in Redis has to do."""
+        try:
+            with translated():
+                told = self._client.hexists(FLEET_ENDING, self._job)
+        except FrontierError as error:
+            logger.debug("Whether this job is to end is not known: %s", error)  # an ACL without the fleet's keys
+            return
+        if told:
+            self._job = ""
+            self._on_told_to_end()

@@ -33,6 +33,8 @@ class Worker:
         counts: Since its start: ``acked`` requests, ``pages`` (requests that yielded an item), ``items``, ``errors``.
         storing: Crawled requests that wait for their items to be stored.
         held_for: How long the worker has had its oldest request in hands, in seconds.
+        lease: Its lease period, in seconds.
+        pid: Of its process on its node; 0 where its report does not say.
     """
 
     id: str
@@ -45,6 +47,8 @@ class Worker:
     counts: Mapping[str, int]
     storing: int = 0
     held_for: float = 0.0
+    lease: float = DEFAULT_LEASE
+    pid: int = 0
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,8 @@ def _worker(worker: bytes, report: bytes, now: float, seen: bytes | float | None
         counts=said.get("counts", {}),
         storing=said.get("storing", 0),
         held_for=said.get("held_for", 0.0),
+        lease=said.get("lease", DEFAULT_LEASE),
+        pid=said.get("pid", 0),
     )
 
 

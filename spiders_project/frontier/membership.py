@@ -14,7 +14,7 @@ from spiders_project.errors import FrontierError, FrontierUnavailable
 from spiders_project.frontier.exchange import patiently
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from scrapy.crawler import Crawler
 
@@ -47,8 +47,8 @@ class Membership:
         self._task: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None
 
-    async def join(self, welcome: str, puts: Sequence[Put]) -> None:
-        """Join the crawl, with ``puts`` unless another worker has put them; say ``welcome`` when Redis has answered.
+    async def join(self, welcome: str, own_puts: Callable[[], Sequence[Put]]) -> None:
+        """Join the crawl, with its own puts unless another worker has put them; ``welcome`` is for the log.
 
         Where Redis refuses (password, ACL, a key of the wrong type) the spider is closed as soon as it is open.
         """
@@ -56,6 +56,7 @@ class Membership:
             await patiently(self._frontier.ping, give_up=self._is_stopped)
             self._heartbeat.start()
             logger.info(welcome, extra={"spider": self._crawler.spider})
+            puts = own_puts()
             if puts:
                 await patiently(lambda: self._frontier.start(puts), give_up=self._is_stopped)
         except FrontierUnavailable:

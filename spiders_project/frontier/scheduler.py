@@ -7,6 +7,7 @@ the puts that its callback made.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -143,11 +144,13 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             max_deliveries=options.frontier_max_deliveries,
             report=self._report,
             on_reaped=self._on_reaped,
+            job=job,
+            on_told_to_end=partial(asyncio.get_running_loop().call_soon_threadsafe, self._told_to_end),
         )
         self.crawler.signals.connect(self._spider_idle, signals.spider_idle)
         self._membership = Membership(self.crawler, self.frontier, self.exchange, heartbeat)
         welcome = f"Worker {self.worker} joins the crawl {namespace!r}; this code is {__file__}"
-        return deferred_from_coro(self._membership.join(welcome, self._own_puts()))
+        return deferred_from_coro(self._membership.join(welcome, self._own_puts))
 
     def _own_puts(self) -> list[Put]:
         """The spider's ``start_urls``, where its ``start()`` leaves them to us: once for a run, not for a worker."""
@@ -338,6 +341,10 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             {"workers": workers, "returned": returned, "buried": buried},
             extra={"spider": self.spider},
         )
+
+    def _told_to_end(self) -> None:
+        if self._membership is not None:
+            self._membership.told_to_end()
 
     # ------------------------------------------------------------------ closing
 

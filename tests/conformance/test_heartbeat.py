@@ -9,6 +9,7 @@ import pytest
 import redis
 
 from spiders_project.frontier.heartbeat import Heartbeat
+from spiders_project.keys import FLEET_ENDING
 from tests.conformance.world import RedisWorld, Worker, put, terms_of
 
 if TYPE_CHECKING:
@@ -137,6 +138,34 @@ def test_the_thread_beats_by_itself_and_survives_redis_and_its_own_callbacks(red
     heartbeat.stop(10)
     heartbeat.stop(10)
     assert "w" in redis_world.facts().workers
+
+
+def test_a_job_is_told_once_to_end_and_what_it_may_not_read_harms_no_beat(redis_world: RedisWorld):
+    told: list[str] = []
+    heartbeat = Heartbeat(
+        redis_world.client,
+        redis_world.keys,
+        "w",
+        terms_of({}),
+        lease_seconds=LEASE,
+        max_deliveries=3,
+        report=lambda: b"{}",
+        on_reaped=lambda *_: None,
+        job="j",
+        on_told_to_end=lambda: told.append("j"),
+    )
+    redis_world.client.set(FLEET_ENDING, "no hash")
+    heartbeat._beat(0)
+    redis_world.client.delete(FLEET_ENDING)
+    redis_world.client.hset(FLEET_ENDING, "another", "stopped")
+    heartbeat._beat(1)
+    assert told == []
+    assert "w" in redis_world.facts().workers
+    redis_world.client.hset(FLEET_ENDING, "j", "stopped")
+    heartbeat._beat(2)
+    heartbeat._beat(3)
+    assert told == ["j"]
+    redis_world.client.delete(FLEET_ENDING)
 
 
 def test_reports_of_workers_that_are_gone_do_not_pile_up(beats: Beats, redis_world: RedisWorld):

@@ -94,7 +94,7 @@ def test_an_unreadable_file_is_wrong_use(tmp_path):
         ("[crawls.a]\nworkers == 3\n", r"fleet.toml is no TOML: .*line 2"),
         ("[crawls.a]\n\nworkrs = 3\n", r"fleet.toml, line 3: crawls.a.workrs: no such key"),
         ("[crawl.a]\nworkers = 3\n", r"line 1: crawl: no such key"),
-        ("[crawls.a]\nworkers = 0\n", r"line 2: crawls.a.workers: .*greater than or equal to 1 \(it is 0\)"),
+        ("[crawls.a]\nworkers = -1\n", r"line 2: crawls.a.workers: .*greater than or equal to 0 \(it is -1\)"),
         ('[crawls.a]\nworkers = "3"\n', r"line 2: crawls.a.workers: .*integer"),
         ('[crawls.a]\nplacement = "best"\n', r"line 2: crawls.a.placement: .*'spread'.*'random'"),
         ('[crawls.a]\nsettings = { X = ["y"] }\n', r"line 2: crawls.a.settings.X: .*string"),
@@ -109,6 +109,10 @@ def test_an_unreadable_file_is_wrong_use(tmp_path):
             r"line 4: crawls.a.after: a cycle: a after b after a",
         ),
         ('[crawls.a]\nspider="s"\n[crawls.b]\nspider="s"\n', r"line 3: crawls.b: .*share the frontier 's' with 'a'"),
+        (
+            '[crawls.a.settings]\nFRONTIER_NAMESPACE = "a:b"\n',
+            r"line 2: crawls.a.settings.FRONTIER_NAMESPACE: 'a:b' is no",
+        ),
         (
             "[nodes.nowhere]\ncapacity = 1\n",
             r"line 1: nodes.nowhere: scrapy.cfg has no \[deploy:nowhere\]: it has n, n1",
