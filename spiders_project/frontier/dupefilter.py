@@ -69,7 +69,7 @@ class DupeFilter(RFPDupeFilter):  # type: ignore[misc]  # scrapy-redis ships no 
 
     def mark_of(self, request: Request) -> bytes:
         """The part of the fingerprint that the seen set keeps."""
-        return self.request_fingerprint(request)[:FINGERPRINT_BYTES]
+        return self._fingerprinter.fingerprint(request)[:FINGERPRINT_BYTES]
 
     def known(self, mark: bytes) -> bool:
         """Whether ``mark`` is remembered as seen; False says nothing."""
@@ -102,7 +102,8 @@ class DupeFilter(RFPDupeFilter):  # type: ignore[misc]  # scrapy-redis ships no 
 
     def log(self, request: Request, spider: Any) -> None:
         """Log a dropped request as scrapy-redis does, and count it as Scrapy does."""
-        super().log(request, spider)
+        if self.debug or self.logdupes:  # else it has no more to say, and a page has twenty known links
+            super().log(request, spider)
         spider.crawler.stats.inc_value("dupefilter/filtered")
 
 
