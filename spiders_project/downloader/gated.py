@@ -120,11 +120,11 @@ class GatedDownloader(Downloader):
             extra={"spider": self.crawler.spider},
         )
 
-    async def _enqueue_request(self, request: Request) -> Response:
+    async def _download(self, slot: Slot, request: Request) -> Response:
+        """Scrapy's, behind the gate; nothing stands between it and the socket."""
         scheduler = self._scheduler()
         if scheduler is None:
-            return await super()._enqueue_request(request)
-        self._get_slot(request)  # tells the gate what AutoThrottle begins with
+            return await super()._download(slot, request)
         ticket = scheduler.tracker.ticket_of(request)
         try:
             await scheduler.gate.enter(ticket)
@@ -133,7 +133,7 @@ class GatedDownloader(Downloader):
             scheduler.tracker.not_started(request)
             raise IgnoreRequest("the request was not started, and goes back to the frontier") from None
         try:
-            return await super()._enqueue_request(request)
+            return await super()._download(slot, request)
         finally:
             # Called and not signalled: for each page a receiver costs more than what it does.
             scheduler.tracker.left_downloader(request)

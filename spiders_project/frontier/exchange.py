@@ -90,8 +90,8 @@ class Worker(Protocol[Context_contra]):
     def forgot(self, claim: Claim) -> None:
         """A claim left the buffer unstarted."""
 
-    def answered(self, answer: Answer) -> None:
-        """A call was answered; claims are in the buffer."""
+    def answered(self, answer: Answer, asked_at: float) -> None:
+        """A call was answered that was made at ``asked_at``; claims are in the buffer."""
 
     def dropped(self, context: Context_contra) -> None:
         """A put was dropped, its fingerprint was known."""
@@ -220,7 +220,7 @@ class Exchange(Generic[Context]):
             context = contexts[index]
             if context is not None:
                 self._worker.dropped(context)
-        self._worker.answered(answer)
+        self._worker.answered(answer, asked_at)
         return answer
 
     async def _recover(self, unsaid: list[tuple[Operation, Context | None]]) -> None:

@@ -18,7 +18,7 @@ from spiders_project.frontier.contract import Ask, Grant, Left, Pause, Slow
 from spiders_project.frontier.exchange import patiently
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from spiders_project.frontier.contract import Frontier, HostLimits, Operation
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 SLACK = 0.020
 #: A claimed request waits here for so many seconds at most.
 PATIENCE = 2.0
+#: Who waits for longer looks again after so many seconds: a pause may have been ended.
+LOOK_AGAIN = 1.0
 #: A download that starts late books anew so often; in a loop that is never on time it starts in the end.
 MOST_BOOKINGS = 5
 #: Hosts whose wishes a worker remembers; Redis does it for all.
@@ -148,6 +150,18 @@ class Gate:
         until, _ = self._paused.get(host, (0.0, 0.0))
         self._paused[host] = max(now + seconds, until), now
 
+    def heard(self, paused: Mapping[str, float], asked_at: float) -> None:
+        """What Redis says of pauses of hosts without a delay: host → seconds; what it does not name is over.
+
+        ``asked_at`` is when it was asked; it does not know of a pause that began later.
+        """
+        for host, (_, since) in list(self._paused.items()):
+            if since < asked_at and host not in paused and not self._limits(host).delay_ms:
+                del self._paused[host]
+        for host, seconds in paused.items():
+            now = asyncio.get_running_loop().time()
+            self._paused[host] = now + seconds, now
+
     def pause_all(self, host: str, seconds: float) -> None:
         """As ``pause``, in all workers."""
         self.pause(host, seconds)
@@ -245,7 +259,7 @@ class Gate:
         loop = asyncio.get_running_loop()
         bookings = 0
         while True:
-            if self._limits(ticket.host).delay_ms > 0:
+            if self._has_delay(ticket):
                 if ticket.due is None and ticket.claimed_at is None:
                     self._borrow_turn(ticket)
                 if self._is_late(ticket) and bookings < MOST_BOOKINGS:
@@ -256,7 +270,18 @@ class Gate:
                 return
             if ticket.claimed_at is not None and wait > PATIENCE:
                 raise NotNow
-            await self._sleep(ticket, wait)
+            await self._sleep(ticket, min(wait, LOOK_AGAIN))
+
+    def _has_delay(self, ticket: Ticket) -> bool:
+        """Whether the host has a delay, by the settings, by its own wish, or by what its claims have booked.
+
+        Another worker may have heard of a wish, and told Redis, before this one has read the robots.txt.
+        """
+        if ticket.booking or self._limits(ticket.host).delay_ms > 0:
+            return True
+        if ticket.claimed_at is not None:
+            return ticket.due is None  # its turn is lent
+        return any(other.booking and other.host == ticket.host for other in self._tickets())
 
     def _is_late(self, ticket: Ticket) -> bool:
         """Whether it has no booking, has missed it, or was booked before the host asked for a delay."""
@@ -275,8 +300,8 @@ class Gate:
 
     def _paused_until(self, ticket: Ticket) -> float:
         until, since = self._paused.get(ticket.host, (0.0, 0.0))
-        # Redis knew of the pause when it gave a later claim.
-        return 0.0 if ticket.claimed_at is not None and ticket.claimed_at > since else until
+        # Redis knew of the pause when it gave a later claim, or a booking.
+        return 0.0 if max(ticket.claimed_at or 0.0, ticket.booked_at) > since else until
 
     def _wish(self, ticket: Ticket, *, slot: bool = False) -> Ask:
         wish = self._wishes.get(ticket.host)

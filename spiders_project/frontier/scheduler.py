@@ -298,7 +298,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             extra={"spider": self.spider},
         )
 
-    def answered(self, answer: Answer) -> None:
+    def answered(self, answer: Answer, asked_at: float) -> None:
         """See ``exchange.Worker``."""
         self._open = answer.open
         self._run_id = answer.run
@@ -306,8 +306,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         self.stats.inc_value(stat.CALLS)
         if answer.claims:
             self.stats.inc_value(stat.CLAIMED, len(answer.claims))
-        for host, ms in answer.paused.items():
-            self.gate.pause(host, ms / 1000)
+        self.gate.heard({host: ms / 1000 for host, ms in answer.paused.items()}, asked_at)
         if self._ended_at_start is None or answer.open or answer.seeds:
             # An end that came before is not the end of what is open now.
             self._ended_at_start, self._finished = answer.ended, False

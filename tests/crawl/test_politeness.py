@@ -175,8 +175,8 @@ def test_hosts_that_hang_do_not_delay_the_others(site, crawl):
     assert not [one for one in tree.arrivals if one.host in tree.hosts[:3] and one.end], "the slow are not done yet"
 
 
-def robots(text):
-    return Reply(body=text.encode(), headers={"Content-Type": "text/plain"})
+def robots(text, latency=0.0):
+    return Reply(body=text.encode(), headers={"Content-Type": "text/plain"}, latency=latency)
 
 
 def test_a_crawl_delay_of_robots_txt_holds_for_all_workers_and_is_known_to_those_that_come_later(site, crawl):
@@ -193,6 +193,21 @@ def test_a_crawl_delay_of_robots_txt_holds_for_all_workers_and_is_known_to_those
     assert_gaps(pages, 0.5)
     assert run.redis.hgetall(run.keys.delays) == {b"127.0.0.1": b"500"}
     assert "asks for 0.5 s between two requests" in run.workers[0].log
+
+
+def test_a_slow_robots_txt_counts_as_a_visit_for_workers_that_do_not_know_its_crawl_delay_yet(site, crawl):
+    tree = site(9)
+    tree.at["/robots.txt"] = robots("User-agent: *\nCrawl-delay: 1\n", latency=0.5)
+    run = crawl(settings={"ROBOTSTXT_OBEY": True})
+    run.seed(tree.url(0))
+    run.start(1)
+    wait_for(lambda: len(tree.seen()) >= 2)
+    known = time.monotonic()
+    run.start(2)
+    run.finish()
+    assert set(run.stored) == tree.expected
+    assert_gaps([one.at for one in tree.seen("/") if one.at > known], 1)
+    assert len(tree.seen("/robots.txt")) == 3
 
 
 def assert_gaps(arrivals, delay):

@@ -98,7 +98,7 @@ def test_it_gets_a_slot_of_its_own_where_none_can_be_lent_and_gives_it_back():
 def test_a_pause_holds_claims_that_were_made_before_it():
     async def main():
         gate, _ = gate_over(Granting(), HostLimits(concurrency=4), held=4)
-        older = claimed()
+        older = Ticket("a", asyncio.get_running_loop().time())
         gate.pause("a", 0.08)
         loop = asyncio.get_running_loop()
         before = loop.time()
@@ -214,5 +214,41 @@ def test_a_closed_gate_does_not_keep_the_worker_for_a_file_that_must_wait_long(m
         gate.close()
         with pytest.raises(GateClosed):
             await asyncio.wait_for(media, 2)
+
+    asyncio.run(main())
+
+
+def test_what_redis_says_of_pauses_ends_those_that_began_before_it_was_asked(monkeypatch):
+    async def main():
+        monkeypatch.setattr("spiders_project.frontier.gate.LOOK_AGAIN", 0.01)
+        gate, _ = gate_over(Granting(), HostLimits())
+        loop = asyncio.get_running_loop()
+        gate.heard({"a": 60.0}, loop.time())
+        files = asyncio.ensure_future(gate.enter(Ticket("a")))
+        await asyncio.sleep(0.03)
+        assert not files.done()
+        asked_at = loop.time()
+        await asyncio.sleep(0.001)
+        gate.pause("b", 60)
+        gate.heard({}, asked_at)
+        await asyncio.wait_for(files, 1)
+        later = asyncio.ensure_future(gate.enter(Ticket("b")))
+        await asyncio.sleep(0.03)
+        assert not later.done(), "Redis has not heard of this one"
+        later.cancel()
+
+    asyncio.run(main())
+
+
+def test_a_delay_that_only_redis_knows_counts_for_what_never_was_claimed_too():
+    async def main():
+        page, robots = claimed(), Ticket("a")
+        frontier = Granting(Grant(wait_ms=9000, granted=False))
+        gate, _ = gate_over(frontier, HostLimits(concurrency=1), tickets=[page])
+        await gate.enter(robots)
+        assert (robots.booking, page.booking) == (7, 0), "the turn of the page is used up"
+        gate.leave(robots)
+        with pytest.raises(NotNow):
+            await gate.enter(page)
 
     asyncio.run(main())
