@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from deploy.crawls import Wanted
+from deploy.fleet import CrawlSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from deploy.crawls import Crawls
-    from deploy.fleet import CrawlSpec, Fleet
+    from deploy.fleet import Fleet
 
 Action = Literal["start", "restart", "change", "register", "stop", "forget", "keep"]
 #: What its workers are told when they start: another value needs other workers.
@@ -83,11 +84,8 @@ def apply(steps: list[Step], crawls: Crawls) -> None:
             return held and held.model_copy(update=down)
         spec = step.spec
         assert spec is not None
-        declared = (held or Wanted(name=step.crawl, spec=spec)).model_copy(update={"spec": spec, "declared": True})
-        if spec.after and held is None:
-            # What ended before was not waited for.
-            before = others.get(spec.after.crawl)
-            declared = declared.model_copy(update={"followed": before.run if before and before.ended_at else 0})
+        known = held or Wanted(name=step.crawl, spec=CrawlSpec(spider=spec.spider))
+        declared = known.specified(spec, others).model_copy(update={"declared": True})
         if step.action == "restart":
             return declared.started(now, seeded=declared.run + 1)
         return declared.started(now) if step.action == "start" else declared

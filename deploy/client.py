@@ -7,6 +7,7 @@ Scrapyd's ``status: ok`` becomes one of our errors, with the node's name in it.
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 #: Seconds to connect, and to wait for an answer: addversion and a first listspiders start a Scrapy process.
 TIMEOUT = (5.0, 60.0)
 _SHOWN_CHARS = 300
+_READ_CHARS = 10_000
 
 
 class NodeSession(Client):  # type: ignore[misc] # python-scrapyd-api ships no types
@@ -98,8 +100,8 @@ class NodeSession(Client):  # type: ignore[misc] # python-scrapyd-api ships no t
             answer = response.json()
         except ValueError as error:
             raise NodeError(
-                f"{name}: {endpoint} answered HTTP {response.status_code} and no JSON, so {self.node.url} is "
-                f"probably not a Scrapyd (a proxy?): {response.text[:_SHOWN_CHARS].strip()}"
+                f"{name}: {endpoint} answered HTTP {response.status_code} and no JSON, so {self.node.url} is probably "
+                f"no Scrapyd (a proxy?); correct its url in scrapy.cfg. It says: {_words(response.text)}"
             ) from error
         if not isinstance(answer, dict) or answer.get("status") not in {"ok", "error"}:
             raise NodeError(f"{name}: {endpoint} answered what Scrapyd never says: {response.text[:_SHOWN_CHARS]}")
@@ -199,6 +201,12 @@ class NodeClient(ScrapydAPI):  # type: ignore[misc] # python-scrapyd-api ships n
         if not response.ok:
             raise NodeError(f"{self.node.name}: the log of job {job['id']} is gone (HTTP {response.status_code})")
         return response
+
+
+def _words(page: str) -> str:
+    """What a person reads on an HTML page, on one line, its beginning."""
+    text = re.sub(r"(?s)<(style|script)\b.*?</\1>|<[^>]*>", " ", page[:_READ_CHARS])
+    return " ".join(text.split())[:_SHOWN_CHARS] or "nothing"
 
 
 def _root_cause(error: BaseException) -> str:

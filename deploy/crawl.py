@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from deploy.claims import claimed
 from deploy.client import NodeClient
 from deploy.egg import build_egg
 from deploy.errors import CrawlError, DeployError
@@ -65,10 +66,11 @@ def prepare(plan: Plan, root: Path, client: redis.Redis, say: Callable[[str], No
     except FrontierError as error:
         raise CrawlError(str(error)) from error
     version = new_version(root)
-    say(f"building the egg, version {version}")
-    egg = build_egg(root)
-    say(f"pushing it ({len(egg) / 1000:.0f} kB) to {', '.join(node.name for node in plan.nodes)}")
-    release(plan.nodes, egg, version, Withdrawals.of(root, client)).check()
+    with claimed(client, plan.nodes[0].project, version):
+        say(f"building the egg, version {version}")
+        egg = build_egg(root)
+        say(f"pushing it ({len(egg) / 1000:.0f} kB) to {', '.join(node.name for node in plan.nodes)}")
+        release(plan.nodes, egg, version, Withdrawals.of(root, client)).check()
     record(root, plan.nodes[0].project, version, egg)
     return version
 

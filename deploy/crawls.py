@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from deploy import keys
 from deploy.errors import ConnectError, DeployError, UsageError
-from deploy.fleet import CrawlSpec  # noqa: TC001 - pydantic reads the annotation
+from deploy.fleet import CrawlSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -80,6 +80,13 @@ class Wanted(BaseModel):
         """A new run of it."""
         run = {"state": "up", "run": self.run + 1, "started_at": now, "ended_at": None, "outcome": "", "reason": ""}
         return self.model_copy(update={**run, **changes})
+
+    def specified(self, spec: CrawlSpec, others: Mapping[str, Wanted]) -> Wanted:
+        """The same, to run as ``spec`` says; what ended before it was to wait for it is not waited for."""
+        before = others.get(spec.after.crawl) if spec.after else None
+        ended = before.run if before and before.ended_at else 0
+        waits = spec.after and self.spec.after and spec.after.crawl == self.spec.after.crawl
+        return self.model_copy(update={"spec": spec, "followed": self.followed if waits else ended})
 
     def scaled(self, workers: int) -> Wanted:
         """The same with so many workers."""
@@ -159,6 +166,7 @@ class Crawls:
     ) -> tuple[Wanted, bool]:
         """Start it, or what its ``overlap`` says when it runs already: the record, and whether a run has begun."""
         now = self.now()
+        others = self.all() if spec.after else {}
         begun = False
 
         def change(held: Wanted | None) -> Wanted:
@@ -171,8 +179,8 @@ class Crawls:
                 if how == "queue":
                     return held.model_copy(update={"waiting": held.waiting + 1})
             begun = True
-            base = held or Wanted(name=name, spec=spec)
-            return base.started(now, spec=spec, version=version, declared=declared or base.declared)
+            base = (held or Wanted(name=name, spec=CrawlSpec(spider=spec.spider))).specified(spec, others)
+            return base.started(now, version=version, declared=declared or base.declared)
 
         wanted = self.change(name, change)
         assert wanted is not None
@@ -225,7 +233,7 @@ def spoken() -> Iterator[None]:
     try:
         yield
     except (redis.ConnectionError, redis.TimeoutError, redis.BusyLoadingError) as error:
-        raise ConnectError(f"Redis does not answer: {error}") from error
+        raise ConnectError(f"Redis does not answer: {error}; is REDIS_URL right, and does it run?") from error
     except redis.RedisError as error:
         raise DeployError(f"Redis refuses: {error}") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 from deploy.errors import DeployError
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 PATIENCE = 10.0
 #: Records completed in one round, since each asks a node for the end of a log.
 _MOST = 4
-_LOG_TIMEOUT = (1.0, 3.0)
+_LOG_TIMEOUT = (1.0, 1.5)
+#: For all logs of a round together, in seconds: a node that hangs must not cost the supervisor its lease.
+LOGS_SECONDS = 2.0
 _TAIL_BYTES = 20_000
 
 
@@ -64,12 +67,23 @@ class Deaths:
             now = self._clock()
             self._silent = {record.id: self._silent.get(record.id, now) for record in silent}
             due = [record for record in silent if now - self._silent[record.id] >= self._patience]
+            tails = self._tails(due[:_MOST])
             for record in due[:_MOST]:
-                if complete_as_died(self._client, record.id, reason="no heartbeat", log_tail=self._tail(record)):
+                if complete_as_died(self._client, record.id, reason="no heartbeat", log_tail=tails.get(record.id, "")):
                     self._say(
                         f"{record.spider}: job {record.id} on {record.node} died: no heartbeat since "
                         f"{local_time(record.seen_at)}"
                     )
+
+    def _tails(self, records: Sequence[JobRecord]) -> dict[str, str]:
+        """The ends of their logs by job, side by side; those that come too late are left out."""
+        if not records:
+            return {}
+        pool = ThreadPoolExecutor(len(records))
+        asked = {record.id: pool.submit(self._tail, record) for record in records}
+        wait(asked.values(), timeout=LOGS_SECONDS)
+        pool.shutdown(wait=False, cancel_futures=True)
+        return {job: tail.result() for job, tail in asked.items() if tail.done() and not tail.cancelled()}
 
     def _tail(self, record: JobRecord) -> str:
         """The end of its log; nothing where its node does not say."""

@@ -21,3 +21,8 @@ EVENTS = "fleet:events"
 ENDING = FLEET_ENDING
 #: Those that crawls and their supervisor write.
 ALL = (CRAWLS, PLACED, SEEN, LEASE, TOKEN, ENDING, EVENTS)
+
+
+def releasing(project: str, version: str) -> str:
+    """String ``<host:pid> <token>`` with an expiry: who releases this version at the moment."""
+    return f"fleet:releasing:{project}:{version}"

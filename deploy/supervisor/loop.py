@@ -90,7 +90,7 @@ class Supervisor:
 
     def run(self, stopped: threading.Event) -> None:
         """Until ``stopped``: act, or stand by while another acts; wait while Redis is away."""
-        acted = False
+        acted: bool | None = None
         while not stopped.is_set():
             began = time.monotonic()
             acts = self.turn()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deploy.claims import claimed
 from deploy.egg import build_egg, list_spiders, project_root
 from deploy.environment import redis_if_reachable
 from deploy.errors import DeployError
@@ -21,6 +22,8 @@ from deploy.withdrawals import Withdrawals, settle
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    import redis
 
     from deploy.targets import Node
 
@@ -63,11 +66,13 @@ def push_command(
     held = _held(
         nodes, best_effort=best_effort, as_json=as_json
     )  # before the build: a node that is away ends it at once
-    say(f"building the egg of {root}")
-    egg = build_egg(root)
-    spiders = list_spiders(egg)
     version = version or new_version(root, held=[name for of_node in held.values() for name in of_node])
-    _send(root, nodes, egg, version, spiders, best_effort=best_effort, dry_run=dry_run, as_json=as_json)
+    client = None if dry_run else redis_if_reachable(root)
+    with claimed(client, nodes[0].project, version):
+        say(f"building the egg of {root}")
+        egg = build_egg(root)
+        spiders = list_spiders(egg)
+        _send(root, nodes, egg, version, spiders, client, best_effort=best_effort, dry_run=dry_run, as_json=as_json)
 
 
 @click.command("rollback")
@@ -110,7 +115,10 @@ def rollback_command(
     egg = find_egg(root, project, version)
     say(f"going back to {origin(version)}")
     name = rollback_version(version, list(held.values()))
-    _send(root, nodes, egg, name, list_spiders(egg), best_effort=best_effort, dry_run=dry_run, as_json=as_json)
+    spiders = list_spiders(egg)
+    client = None if dry_run else redis_if_reachable(root)
+    with claimed(client, project, name):
+        _send(root, nodes, egg, name, spiders, client, best_effort=best_effort, dry_run=dry_run, as_json=as_json)
 
 
 def _held(nodes: Sequence[Node], *, best_effort: bool, as_json: bool) -> dict[str, list[str]]:
@@ -134,6 +142,7 @@ def _send(
     egg: bytes,
     version: str,
     spiders: Sequence[str],
+    client: redis.Redis | None,
     *,
     best_effort: bool,
     dry_run: bool,
@@ -144,7 +153,7 @@ def _send(
         say(f"would release version {version} ({len(egg) / 1000:.0f} kB) to {names}; nothing was sent")
         _show(Release.planned(version, nodes, spiders), as_json=as_json)
         return
-    withdrawals = Withdrawals.of(root, redis_if_reachable(root))
+    withdrawals = Withdrawals.of(root, client)
     for name, gone in settle(nodes, withdrawals).done.items():
         if gone:
             say(f"{name}: withdrew {', '.join(gone)}, which was left there")

@@ -67,7 +67,7 @@ def report(control: Control, wanted: Wanted, *, as_json: bool) -> None:
     Raises:
         DeployError: No node took any.
     """
-    jobs = [job for job in jobs_of(control, wanted.name) if job.stop_at is None]
+    jobs = [job for job in jobs_of(control, wanted.name) if job.stop_at is None and not job.lost]
     seen = read_seen(control.client).get(wanted.name)
     problems = seen.problems if seen else []
     if as_json:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from dataclasses import replace
 
 import click
 
 from deploy.control import Control
 from deploy.output import say
+from deploy.records import local_time
 from deploy.supervisor.limits import Limits
 
 
@@ -29,10 +31,14 @@ def supervise_command(poll: float) -> None:
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
-    supervisor = control.supervisor(say, replace(Limits(), poll=poll), control.tasks(say))
-    say(f"supervising {', '.join(node.name for node in control.nodes)}")
+    supervisor = control.supervisor(_note, replace(Limits(), poll=poll), control.tasks(_note))
+    _note(f"supervising {', '.join(node.name for node in control.nodes)}")
     try:
         supervisor.run(stopped)
     finally:
         supervisor.close()
-    say("ended; the crawls go on")
+    _note("ended; the crawls go on")
+
+
+def _note(text: str) -> None:
+    say(f"{local_time(time.time())}  {text}")

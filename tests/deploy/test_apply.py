@@ -83,6 +83,27 @@ def test_a_crawl_that_is_done_is_not_begun_again_and_one_that_was_stopped_is(cra
     assert actions(FIRST, crawls)["shop"] == "start"
 
 
+def test_one_that_is_to_come_after_another_crawl_does_not_count_with_the_runs_of_the_first(redis_client):
+    crawls = Crawls(redis_client)
+    apply(plan(fleet(FIRST), {}), crawls)
+    for _ in range(3):
+        crawls.update("shop", lambda held: held.started(1.0).ended(2.0, "done", "finished"))
+        crawls.follow("feed", crawls.all())
+    now = FIRST.replace('after = "shop"', 'after = "nightly"')
+    apply(plan(fleet(now), crawls.all()), crawls)
+    assert not crawls.get("feed").due_after(crawls.all())
+    crawls.update("nightly", lambda held: held.started(3.0).ended(4.0, "done", "finished"))
+    assert crawls.get("feed").due_after(crawls.all()), "nightly's first run, though shop had four"
+
+
+def test_what_is_started_by_hand_does_not_follow_what_had_ended_before(redis_client):
+    crawls = Crawls(redis_client)
+    crawls.start("shop", fleet(FIRST).crawls["shop"])
+    crawls.update("shop", lambda held: held.ended(1.0, "done", "finished"))
+    crawls.start("feed", fleet(FIRST).crawls["feed"])
+    assert not crawls.get("feed").due_after(crawls.all())
+
+
 def test_what_ended_before_it_was_declared_is_not_waited_for(redis_client):
     crawls = Crawls(redis_client)
     crawls.start("shop", fleet(FIRST).crawls["shop"])

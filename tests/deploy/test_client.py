@@ -29,7 +29,7 @@ def test_a_page_of_html_is_named_as_not_scrapyd():
         client = NodeClient(fake.node("node7"))
         with pytest.raises(NodeError, match=r"node7: daemonstatus\.json answered HTTP 502 and no JSON") as caught:
             client.daemon_status()
-    assert "Bad gateway" in str(caught.value)
+    assert "correct its url in scrapy.cfg. It says: Bad gateway xxx" in str(caught.value)
     assert len(str(caught.value)) < 600
 
 

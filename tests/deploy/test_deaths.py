@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import socket
+import time
+
 import pytest
 import redis
 
 from deploy.deaths import Deaths
 from deploy.errors import ConnectError
+from deploy.supervisor.lease import LEASE_SECONDS
 from deploy.targets import Node
 from spiders_project.jobs import store
 from tests.deploy.fake_node import fake_node
@@ -80,6 +84,17 @@ def test_a_dead_node_and_an_error_that_is_known_need_no_log(job, redis_client):
     Deaths(redis_client, [Node("n1", "http://127.0.0.1:9/")], lambda _: None, patience=0)()
     errors = {one: store.get(redis_client, one).error for one in ("away", "elsewhere", "told")}
     assert errors == {"away": "", "elsewhere": "", "told": "MemoryError"}
+    assert store.running(redis_client) == []
+
+
+def test_nodes_that_hang_do_not_hold_up_a_supervisor(job, redis_client):
+    for number in range(4):
+        job(f"dead{number}", silent=True)
+    with socket.create_server(("127.0.0.1", 0)) as hanging:  # takes connections and never answers
+        node = Node("n1", f"http://127.0.0.1:{hanging.getsockname()[1]}/")
+        began = time.monotonic()
+        Deaths(redis_client, [node], lambda _: None, patience=0)()
+        assert time.monotonic() - began < LEASE_SECONDS / 2
     assert store.running(redis_client) == []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 import redis
 from redis.backoff import NoBackoff
@@ -91,6 +93,14 @@ def test_one_that_has_lost_its_lease_stands_by(supervisor):
     assert one.lease.token == ""
     two.lease.take()
     assert not two.turn(), "until the old one has run out"
+
+
+def test_one_that_stands_by_says_who_acts(supervisor):
+    one, two, stopped = supervisor(), supervisor(), threading.Event()
+    assert one.turn()
+    two.turn = lambda: stopped.set() or False  # one round
+    two.run(stopped)
+    assert two.said == [f"standing by: {one.lease.holder()} acts"]
 
 
 def test_redis_away_is_waited_for_by_a_supervisor_and_told_by_a_command(supervisor):
