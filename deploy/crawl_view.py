@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from deploy.crawls import Wanted
+from deploy.crawls import Wanted, never_started
 from deploy.supervisor.crawl_round import CRASH_LOOPING
 from deploy.supervisor.judge import Beat, State, beat_of, judge
 from deploy.supervisor.limits import Limits
@@ -28,6 +28,7 @@ def look(control: Control, names: Iterable[str] | None = None) -> list[dict[str,
     """
     wanted = control.crawls.all()
     chosen = sorted(wanted) if names is None else list(names)
+    strangers = set(chosen) - set(wanted)
     for name in chosen:
         # A crawl that only curl ever started: it has a frontier, and nothing is wanted of it.
         wanted.setdefault(name, Wanted(name=name, spec=control.spec(name)[0].model_copy(update={"workers": 0})))
@@ -47,6 +48,8 @@ def look(control: Control, names: Iterable[str] | None = None) -> list[dict[str,
     )
     views = [_view(name, world) for name in chosen]
     for view in views:
+        if view["crawl"] in strangers and not view["running"] and world.statuses[view["crawl"]].state == "none":
+            view["problems"].append(never_started(view["crawl"]))
         if view["failures"]:
             last = view["failures"][-1]
             view["last_error"] = control.last_error(last["job"], last["node"]) or None

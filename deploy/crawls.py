@@ -210,12 +210,17 @@ class Crawls:
 
         def known(held: Wanted | None) -> Wanted:
             if held is None:
-                raise UsageError(f"no crawl {name!r} was ever started or applied here")
+                raise UsageError(never_started(name))
             return change(held)
 
         wanted = self.change(name, known)
         assert wanted is not None
         return wanted
+
+
+def never_started(name: str) -> str:
+    """What is said of a crawl that has no record."""
+    return f"no crawl {name!r} was ever started or applied here: `python -m deploy status` shows those that were"
 
 
 class LeaseLost(DeployError):  # noqa: N818 - the name of the state

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from deploy.control import Control
+from deploy.crawls import never_started
 from deploy.errors import CrawlError, DeployError, UsageError
 from deploy.jobs import cancel, list_jobs
 from deploy.output import say
@@ -130,7 +131,7 @@ def wait_command(spider: str, timeout: float | None) -> None:
     """
     control = Control.open()
     if control.crawls.get(spider) is None:
-        raise UsageError(f"no crawl {spider!r} was ever started or applied here")
+        raise UsageError(never_started(spider))
 
     def ended() -> bool:
         held = control.crawls.get(spider)

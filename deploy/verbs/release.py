@@ -72,7 +72,9 @@ def push_command(
         say(f"building the egg of {root}")
         egg = build_egg(root)
         spiders = list_spiders(egg)
-        _send(root, nodes, egg, version, spiders, client, best_effort=best_effort, dry_run=dry_run, as_json=as_json)
+        _send(
+            root, nodes, egg, version, spiders, client=client, best_effort=best_effort, dry_run=dry_run, as_json=as_json
+        )
 
 
 @click.command("rollback")
@@ -118,7 +120,7 @@ def rollback_command(
     spiders = list_spiders(egg)
     client = None if dry_run else redis_if_reachable(root)
     with claimed(client, project, name):
-        _send(root, nodes, egg, name, spiders, client, best_effort=best_effort, dry_run=dry_run, as_json=as_json)
+        _send(root, nodes, egg, name, spiders, client=client, best_effort=best_effort, dry_run=dry_run, as_json=as_json)
 
 
 def _held(nodes: Sequence[Node], *, best_effort: bool, as_json: bool) -> dict[str, list[str]]:
@@ -142,8 +144,8 @@ def _send(
     egg: bytes,
     version: str,
     spiders: Sequence[str],
-    client: redis.Redis | None,
     *,
+    client: redis.Redis | None,
     best_effort: bool,
     dry_run: bool,
     as_json: bool,

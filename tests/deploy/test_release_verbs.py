@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
+from deploy.claims import claimed
 from deploy.withdrawals import Withdrawals
 from tests.deploy.fake_node import fake_node
 from tests.deploy.test_cli import call
@@ -42,6 +44,20 @@ def test_a_push_with_a_foreign_or_dead_node_ends_before_anything_is_built(projec
     assert "nothing was sent to any node" in err
     assert "building" not in err
     assert list(json.loads(out)["failed"]) == ["odd"]
+    assert not [asked for asked in fakes["fine"].asked if asked.startswith("POST")]
+
+
+def test_a_version_that_somebody_else_is_releasing_is_neither_built_nor_sent(
+    project, capsys, redis_client, redis_url, monkeypatch
+):
+    monkeypatch.setenv("REDIS_URL", redis_url)
+    fakes = project(fine=versions("v1"))
+    (Path.cwd() / "setup.py").touch()
+    with claimed(redis_client, "spiders_project", "v2"):
+        code, _, err = call(capsys, "push", "--version", "v2")
+    assert code == 1
+    assert "version v2 is being released by" in err
+    assert "building" not in err
     assert not [asked for asked in fakes["fine"].asked if asked.startswith("POST")]
 
 

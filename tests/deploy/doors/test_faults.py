@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
+import psutil
 import pytest
 
 from deploy.client import NodeClient
 from deploy.environment import stack_nodes
+from deploy.jobs import Job, cancel
+from deploy.release import release
+from deploy.withdrawals import Withdrawals
+from tests.deploy.conftest import copy_checkout, eventually
 from tests.deploy.doors.conftest import PROJECT, run
 from tests.deploy.eggs import small_egg
 from tests.deploy.fake_node import fake_node
@@ -108,6 +115,50 @@ def test_a_version_is_never_overwritten(at_the_door, stack):
     assert again.returncode == 1
     assert "node1: version v1 exists there already" in again.stderr
     assert NodeClient(stack_nodes(stack)[1]).list_versions(PROJECT) == []
+
+
+def test_a_job_that_hears_no_signal_is_ended_where_scrapyds_ok_means_nothing(nodes, tmp_path, monkeypatch):
+    """scrapyd#75, #206: cancel.json says ok, and the job runs on."""
+    monkeypatch.setattr("deploy.jobs._DROP_SECONDS", 1.0)
+    node = nodes[0]
+    client = NodeClient(node)
+    release([node], small_egg("deaf"), "v1", Withdrawals(tmp_path, None)).check()
+    arguments = {"stays": "1", "deaf": "1"}
+    client.start(node.project, "telling", job="deaf", version="v1", arguments=arguments, settings={})
+
+    def says():
+        entries = [one for one in client.list_jobs(node.project)["running"] if one["log_url"]]
+        return entries and "I am deaf" in client.job_log(entries[0])
+
+    eventually(says)
+    process = psutil.Process(client.list_jobs(node.project)["running"][0]["pid"])
+    assert client.cancel(node.project, "deaf", "INT") == "running"
+    assert client.cancel(node.project, "deaf", "INT") == "running"
+    assert client.status("deaf") == "running"
+    assert cancel([node], [Job(node.name, "deaf", "telling", "running")], wait_seconds=0.5).done == {
+        node.name: ["deaf"]
+    }
+    assert not process.is_running()
+    assert client.status("deaf") == "finished"
+
+
+@pytest.mark.soak
+def test_of_two_pushes_of_one_version_at_once_one_wins_on_all_nodes(at_the_door, stack, tmp_path):
+    other = copy_checkout(tmp_path / "other")
+    shutil.copytree(at_the_door / ".local", other / ".local")
+    both = {at_the_door: "mine", other: "yours"}
+    for directory, word in both.items():
+        spider = f"import scrapy\nclass S(scrapy.Spider):\n    name = {word!r}\n"
+        (directory / "spiders_project/spiders/extra.py").write_text(spider)
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(lambda directory: deploy("push", "--version", "v1", cwd=directory), both))
+    assert sorted(one.returncode for one in done) == [0, 1], [one.stderr for one in done]
+    loser = next(one for one in done if one.returncode)
+    assert "nothing was sent" in loser.stderr
+    winner = next(word for word, one in zip(both.values(), done, strict=True) if not one.returncode)
+    for node in stack_nodes(stack):
+        listed = NodeClient(node).list_spiders(PROJECT, "v1")
+        assert {"mine", "yours"} & set(listed) == {winner}
 
 
 def test_the_version_is_always_sent_and_is_the_newest_by_time(at_the_door):

@@ -12,6 +12,7 @@ import psutil
 import pytest
 import redis
 
+from deploy.cli import cli
 from deploy.client import NodeClient
 from deploy.crawls import Crawls
 from deploy.egg import build_egg
@@ -27,7 +28,7 @@ from spiders_project.frontier.inspect import crawl_status
 from tests.deploy.conftest import ROOT, eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 VERSION = "1796000000-test"
 #: The lease of the workers in these tests, in seconds.
@@ -76,7 +77,12 @@ class Farm:
 
     @contextmanager
     def supervising(
-        self, nodes: list[Node] | None = None, *, lease_seconds: float = 3, redis_url: str = ""
+        self,
+        nodes: list[Node] | None = None,
+        *,
+        lease_seconds: float = 3,
+        redis_url: str = "",
+        fleet: Callable[[], Fleet] = Fleet,
     ) -> Iterator[Supervisor]:
         """A supervisor in a thread of its own."""
         stopped = threading.Event()
@@ -84,7 +90,7 @@ class Farm:
             supervisor = Supervisor(
                 client,
                 self.nodes if nodes is None else nodes,
-                fleet=Fleet,
+                fleet=fleet,
                 version=lambda: VERSION,
                 say=lambda text: self.events.append(f"{time.monotonic() % 1000:.1f} {text}"),
                 limits=QUICK,
@@ -135,9 +141,9 @@ class Farm:
         processes.kill(doomed)
 
 
-@pytest.fixture(scope="module")
-def farm_servers(servers_root, redis_url, mongo_uri, request):
-    root = servers_root / f"farm-{request.module.__name__.rpartition('.')[2]}"
+@pytest.fixture(scope="session")
+def farm_servers(servers_root, redis_url, mongo_uri):
+    root = servers_root / "farm"
     settings = {"REDIS_URL": redis_url, "MONGO_URI": mongo_uri}
     servers = {name: ScrapydNode(root / name, name=name, settings=settings) for name in ("node1", "node2")}
     try:
@@ -151,6 +157,27 @@ def farm_servers(servers_root, redis_url, mongo_uri, request):
     finally:
         for server in servers.values():
             server.stop()
+
+
+@pytest.fixture
+def verb(farm, monkeypatch, tmp_path, capsys):
+    """``verb("start", "site")``: what it prints, in a project whose nodes are the farm's."""
+    for name in ("scrapy.cfg", "setup.py"):
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REDIS_URL", farm.redis_url)
+    for node in farm.nodes:
+        prefix = node.name.upper()
+        monkeypatch.setenv(f"{prefix}_URL", node.url)
+        monkeypatch.setenv(f"{prefix}_USERNAME", node.username)
+        monkeypatch.setenv(f"{prefix}_PASSWORD", node.password)
+
+    def call(*args: str):
+        capsys.readouterr()
+        cli.main(args, standalone_mode=False)
+        return capsys.readouterr()
+
+    return call
 
 
 @pytest.fixture

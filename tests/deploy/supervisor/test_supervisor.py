@@ -9,7 +9,6 @@ from contextlib import closing
 
 import pytest
 
-from deploy.cli import cli
 from deploy.client import NodeClient
 from deploy.control import Control
 from deploy.errors import CrawlError, UsageError
@@ -153,27 +152,6 @@ def test_while_redis_is_away_it_waits_and_afterwards_nobody_is_judged(farm):
         assert farm.running(2) == jobs
 
 
-@pytest.fixture
-def verb(farm, monkeypatch, tmp_path, capsys):
-    """``verb("start", "site")``: what it prints, in a project whose nodes are the farm's."""
-    for name in ("scrapy.cfg", "setup.py"):
-        (tmp_path / name).write_text((ROOT / name).read_text())
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("REDIS_URL", farm.redis_url)
-    for node in farm.nodes:
-        prefix = node.name.upper()
-        monkeypatch.setenv(f"{prefix}_URL", node.url)
-        monkeypatch.setenv(f"{prefix}_USERNAME", node.username)
-        monkeypatch.setenv(f"{prefix}_PASSWORD", node.password)
-
-    def call(*args: str):
-        capsys.readouterr()
-        cli.main(args, standalone_mode=False)
-        return capsys.readouterr()
-
-    return call
-
-
 def test_without_a_supervisor_the_verbs_act_themselves(farm, verb):
     def status():
         return json.loads(verb("status", "site", "--json").out)
@@ -186,6 +164,8 @@ def test_without_a_supervisor_the_verbs_act_themselves(farm, verb):
         verb("start", "site", "-s", "FRONTIER_NAMESPACE=a:b")
     with pytest.raises(UsageError, match="no node has the label moon: there are none"):
         verb("start", "site", "--label", "moon")
+    [typed_wrongly] = json.loads(verb("status", "siet", "--json").out)["problems"]
+    assert "no crawl 'siet' was ever started" in typed_wrongly
     started = json.loads(verb("start", "site", "--workers", "2", "-s", f"FRONTIER_LEASE_SECONDS={LEASE}", "--json").out)
     assert {job["node"] for job in started["jobs"]} == {"node1", "node2"}
     shown = eventually(lambda: (now := status())["running"] == 2 and now, 30)
