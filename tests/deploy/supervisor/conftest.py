@@ -83,6 +83,7 @@ class Farm:
         lease_seconds: float = 3,
         redis_url: str = "",
         fleet: Callable[[], Fleet] = Fleet,
+        limits: Limits = QUICK,
     ) -> Iterator[Supervisor]:
         """A supervisor in a thread of its own."""
         stopped = threading.Event()
@@ -93,7 +94,7 @@ class Farm:
                 fleet=fleet,
                 version=lambda: VERSION,
                 say=lambda text: self.events.append(f"{time.monotonic() % 1000:.1f} {text}"),
-                limits=QUICK,
+                limits=limits,
                 lease_seconds=lease_seconds,
             )
             thread = threading.Thread(target=supervisor.run, args=[stopped])

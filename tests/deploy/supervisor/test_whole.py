@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta, timezone
 
@@ -13,7 +14,8 @@ import pytest
 
 from deploy.client import NodeClient
 from deploy.fleet import Fleet, NodeSpec
-from deploy.supervisor.lease import Lease
+from deploy.supervisor.lease import LEASE_SECONDS, Lease
+from deploy.supervisor.limits import Limits
 from tests.deploy.conftest import ROOT, eventually
 from tests.deploy.eggs import small_egg
 from tests.deploy.supervisor.conftest import LEASE
@@ -51,6 +53,24 @@ def test_a_node_is_given_only_what_it_can_start_and_the_higher_priority_goes_fir
         one.delete_project("other")
 
 
+@pytest.mark.soak
+def test_with_the_patience_of_life_what_is_lost_is_replaced_within_20_s(farm):
+    farm.start(workers=2, settings={"FRONTIER_LEASE_SECONDS": "15"})
+    with farm.supervising(limits=Limits(), lease_seconds=LEASE_SECONDS):
+        jobs = farm.running(2, on={"node1", "node2"})
+        began = time.monotonic()
+        eventually(lambda: time.monotonic() - began > Limits().redis)  # missing heartbeats are believed from now on
+        there = next(job for job, node in jobs.items() if node == "node2")
+        began = time.monotonic()
+        farm.kill("node2")
+        jobs = farm.running(2, without=there, on={"node1"})
+        assert time.monotonic() - began < 20
+        began, job = time.monotonic(), next(iter(jobs))
+        farm.process(job).kill()
+        farm.running(2, without=job)
+        assert time.monotonic() - began < 20
+
+
 @contextmanager
 def supervising(log):
     """``python -m deploy supervise`` in the working directory."""
@@ -69,7 +89,7 @@ def supervising(log):
 @pytest.mark.parametrize("killed", [False, pytest.param(True, marks=pytest.mark.soak)])
 def test_a_timer_starts_a_crawl_and_its_end_starts_the_next_one(farm, verb, tmp_path, killed):
     """With the supervisor killed before it can fire, by the one that stood by."""
-    at = datetime.now(timezone.utc) + timedelta(seconds=8 if killed else 4)
+    at = datetime.now(timezone.utc).replace(microsecond=0) + timedelta(seconds=8 if killed else 4)
     (tmp_path / "fleet.toml").write_text(f"""
         [crawls.site]
         settings = {{ MAX_IDLE_TIME_BEFORE_CLOSE = 1, FRONTIER_LEASE_SECONDS = {LEASE} }}
