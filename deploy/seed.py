@@ -33,7 +33,7 @@ def redis_client(url: str) -> redis.Redis:
         raise UsageError(f"REDIS_URL is no address of a Redis: {error}") from error
     except redis.RedisError as error:
         raise ConnectError(
-            f"Redis at {_shown(url)} does not answer: {error}; is REDIS_URL right, and does it run?"
+            f"Redis at {_shown(url)} does not answer: {str(error).rstrip(".")}; is REDIS_URL right, and does it run?"
         ) from error
     return client
 

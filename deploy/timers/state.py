@@ -177,7 +177,7 @@ def _spoken() -> Iterator[None]:
     try:
         yield
     except (redis.ConnectionError, redis.TimeoutError, redis.BusyLoadingError) as error:
-        raise ConnectError(f"Redis does not answer: {error}; is REDIS_URL right, and does it run?") from error
+        raise ConnectError(f"Redis does not answer: {str(error).rstrip(".")}; is REDIS_URL right, and does it run?") from error
     except redis.RedisError as error:
         raise DeployError(f"Redis refuses: {error}") from error
 
