@@ -12,7 +12,7 @@ from redis.retry import Retry
 
 from deploy import records
 from deploy.client import NodeClient
-from deploy.crawls import Crawls, Wanted, spoken
+from deploy.crawls import Crawls, Wanted
 from deploy.deaths import Deaths
 from deploy.drains import drained
 from deploy.egg import project_root
@@ -21,6 +21,7 @@ from deploy.errors import DeployError, UsageError
 from deploy.fanout import fan_out
 from deploy.fleet import FLEET_FILE, CrawlSpec, Fleet, read_fleet, seeds_key
 from deploy.output import say
+from deploy.redis_errors import spoken
 from deploy.released import newest_version
 from deploy.seed import push_seeds
 from deploy.settling import Settling

@@ -5,18 +5,19 @@ Whoever writes read the record before and says which revision that was, so that 
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-import redis
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from deploy import keys
-from deploy.errors import ConnectError, DeployError, UsageError
+from deploy.errors import DeployError, UsageError
 from deploy.fleet import CrawlSpec
+from deploy.redis_errors import spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
+
+    import redis
 
     from deploy.fleet import Overlap
 
@@ -225,22 +226,6 @@ def never_started(name: str) -> str:
 
 class LeaseLost(DeployError):  # noqa: N818 - the name of the state
     """Another supervisor acts; raised by whoever writes with an old token."""
-
-
-@contextmanager
-def spoken() -> Iterator[None]:
-    """Redis's own errors as ours.
-
-    Raises:
-        ConnectError: Redis does not answer.
-        DeployError: Redis refuses.
-    """
-    try:
-        yield
-    except (redis.ConnectionError, redis.TimeoutError, redis.BusyLoadingError) as error:
-        raise ConnectError(f"Redis does not answer: {str(error).rstrip(".")}; is REDIS_URL right, and does it run?") from error
-    except redis.RedisError as error:
-        raise DeployError(f"Redis refuses: {error}") from error
 
 
 def _parsed(name: bytes, text: bytes) -> Wanted:

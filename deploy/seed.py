@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 import redis
 
-from deploy.errors import ConnectError, DeployError, UsageError
+from deploy.errors import DeployError, UsageError
+from deploy.redis_errors import away
 from spiders_project.seeds.writer import PushReport
 from spiders_project.seeds.writer import push as push_entries
 
@@ -32,9 +33,7 @@ def redis_client(url: str) -> redis.Redis:
     except ValueError as error:
         raise UsageError(f"REDIS_URL is no address of a Redis: {error}") from error
     except redis.RedisError as error:
-        raise ConnectError(
-            f"Redis at {_shown(url)} does not answer: {str(error).rstrip(".")}; is REDIS_URL right, and does it run?"
-        ) from error
+        raise away(error, f"Redis at {_shown(url)}") from error
     return client
 
 

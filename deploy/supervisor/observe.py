@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from deploy.client import NodeClient
-from deploy.crawls import spoken
 from deploy.errors import ConnectError, DeployError
 from deploy.fanout import MAX_THREADS
+from deploy.redis_errors import spoken
 from spiders_project.errors import FrontierError, FrontierUnavailable
 from spiders_project.frontier.inspect import CrawlStatus, Worker, crawl_status
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from deploy import keys
-from deploy.crawls import spoken
 from deploy.errors import DeployError
+from deploy.redis_errors import spoken
 
 if TYPE_CHECKING:
     import redis

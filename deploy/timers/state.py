@@ -7,16 +7,15 @@ APScheduler's own job store would pickle its jobs, and nothing from Redis is eve
 from __future__ import annotations
 
 import hashlib
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-import redis
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from deploy.errors import ConnectError, DeployError
+from deploy.errors import DeployError
+from deploy.redis_errors import spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import redis
 
     from deploy.fleet import TimerSpec
 
@@ -138,13 +137,13 @@ class TimerStore:
 
     def read(self) -> dict[str, Entry]:
         """Every timer that Redis knows, by name."""
-        with _spoken():
+        with spoken():
             held: Any = self._client.hgetall(TIMERS)
         return {name: Entry(self, name, raw) for name, raw in ((key.decode(), raw) for key, raw in held.items())}
 
     def entry(self, name: str) -> Entry:
         """One timer, known or not."""
-        with _spoken():
+        with spoken():
             raw: Any = self._client.hget(TIMERS, name)
         return Entry(self, name, raw or b"")
 
@@ -154,7 +153,7 @@ class TimerStore:
 
     def swap(self, name: str, before: bytes, after: bytes) -> bool:
         """See ``Entry.swap``."""
-        with _spoken():
+        with spoken():
             done: Any = self._swap(keys=[TIMERS, LEASE], args=[self._token, name, before, after])
         if done == -1:
             raise LeaseGone("another supervisor acts now")
@@ -162,24 +161,14 @@ class TimerStore:
 
     def supervised(self) -> bool:
         """Whether a supervisor acts."""
-        with _spoken():
+        with spoken():
             return bool(self._client.exists(LEASE))
 
     def now(self) -> float:
         """Redis's clock, in unix seconds."""
-        with _spoken():
+        with spoken():
             answer: Any = self._client.time()
         return float(answer[0]) + float(answer[1]) / 1e6
-
-
-@contextmanager
-def _spoken() -> Iterator[None]:
-    try:
-        yield
-    except (redis.ConnectionError, redis.TimeoutError, redis.BusyLoadingError) as error:
-        raise ConnectError(f"Redis does not answer: {str(error).rstrip(".")}; is REDIS_URL right, and does it run?") from error
-    except redis.RedisError as error:
-        raise DeployError(f"Redis refuses: {error}") from error
 
 
 def digest(spec: TimerSpec) -> str:
