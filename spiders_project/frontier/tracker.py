@@ -19,6 +19,7 @@ from spiders_project.frontier.contract import Ack, Bury, GiveBack, Left
 from spiders_project.frontier.gate import Ticket
 from spiders_project.frontier.origins import Errback
 from spiders_project.frontier.requests import PARENT, host_of
+from spiders_project.secrets import mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -247,13 +248,13 @@ class Tracker:
         self._stats.inc_value(stat.DEAD)
         logger.error(
             "Gave up %(request)s (%(reason)s): %(error)s. It is kept as a dead letter.",
-            {"request": request, "reason": reason, "error": error},
+            {"request": mask(str(request)), "reason": reason, "error": mask(error)},
             extra={"spider": self._crawler.spider},
         )
         letter = {
             "reason": reason,
-            "error": error[:MOST_ERROR],
-            "url": request.url,
+            "error": mask(error[:MOST_ERROR]),
+            "url": mask(request.url),
             "attempts": request.meta.get("retry_times", 0) + 1,
         }
         self._say(Bury(delivery.request_id, json.dumps(letter).encode()))

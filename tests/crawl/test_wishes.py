@@ -69,8 +69,9 @@ def test_hosts_in_all_spellings_are_crawled(site, crawl, six):
     assert {item["slot"] for item in run.items} == {"localhost", "::1"}, worker.log
     assert len(run.items) == 3
     # Scrapy's own handler takes no user in a URL: told, kept, and nobody else's matter.
-    assert [letter["url"] for letter in run.dead] == [urls[2]]
+    assert [letter["url"] for letter in run.dead] == [urls[2].replace("pass", "***")], "a password is for nobody's eyes"
     assert "invalid hostname" in run.dead[0]["error"]
+    assert "user:pass" not in "".join(line for line in worker.log.splitlines() if "dead letter" in line)
     assert run.redis.hlen(run.keys.active) == 0
 
 
