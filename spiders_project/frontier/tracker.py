@@ -19,7 +19,7 @@ from spiders_project.frontier.contract import Ack, Bury, GiveBack, Left
 from spiders_project.frontier.gate import Ticket
 from spiders_project.frontier.origins import Errback
 from spiders_project.frontier.requests import PARENT, host_of
-from spiders_project.secrets import mask
+from spiders_project.secrets import mask, mask_of_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -244,16 +244,16 @@ class Tracker:
 
     def _dead(self, request: Request, delivery: Delivery) -> None:
         assert delivery.error is not None
-        reason, _, error = delivery.error.partition(": ")
+        reason, _, error = mask_of_url(delivery.error, request.url).partition(": ")
         self._stats.inc_value(stat.DEAD)
         logger.error(
             "Gave up %(request)s (%(reason)s): %(error)s. It is kept as a dead letter.",
-            {"request": mask(str(request)), "reason": reason, "error": mask(error)},
+            {"request": mask(str(request)), "reason": reason, "error": error},
             extra={"spider": self._crawler.spider},
         )
         letter = {
             "reason": reason,
-            "error": mask(error[:MOST_ERROR]),
+            "error": error[:MOST_ERROR],
             "url": mask(request.url),
             "attempts": request.meta.get("retry_times", 0) + 1,
         }
