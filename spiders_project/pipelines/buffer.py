@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 FAULT_SECONDS = 5
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Entry:
     """A document that waits to be written.
 

@@ -9,15 +9,25 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pymongo import AsyncMongoClient, MongoClient, ReadPreference, WriteConcern
-from pymongo.errors import InvalidURI, OperationFailure, PyMongoError
+from pymongo.errors import InvalidURI, OperationFailure, PyMongoError, WriteError
 
 from spiders_project.errors import StorageError
 from spiders_project.pipelines.encoder import CODEC
-from spiders_project.pipelines.failures import AUTHENTICATION_FAILED, UNAUTHORIZED, explain, is_passing
+from spiders_project.pipelines.failures import (
+    AUTHENTICATION_FAILED,
+    BAD_VALUE,
+    UNAUTHORIZED,
+    UNKNOWN_WRITE_CONCERN,
+    UNSATISFIABLE_WRITE_CONCERN,
+    CannotWrite,
+    explain,
+    is_passing,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from pymongo.asynchronous.collection import AsyncCollection
     from pymongo.asynchronous.database import AsyncDatabase
     from pymongo.database import Database
 
@@ -26,6 +36,8 @@ if TYPE_CHECKING:
 
 Client = TypeVar("Client")
 
+#: Codes that may pass in the middle of a crawl, with an operator at work; at its start they are wrong settings.
+REFUSED_AT_START = (UNAUTHORIZED, AUTHENTICATION_FAILED, UNKNOWN_WRITE_CONCERN, UNSATISFIABLE_WRITE_CONCERN)
 #: Milliseconds after which the driver gives up a call, so that an outage is seen; we try again for ever.
 TIMEOUTS = {"serverSelectionTimeoutMS": 5_000, "connectTimeoutMS": 5_000, "socketTimeoutMS": 60_000}
 
@@ -93,26 +105,45 @@ async def wait_until_usable(db: AsyncDatabase[dict[str, Any]], patience: Patienc
     """
 
     async def probe() -> None:
-        # An update that matches nothing needs the right to write, and writes nothing.
-        await db.command(
-            "update",
-            "items",
-            updates=[{"q": {"_id": "may this user write?"}, "u": {"$set": {"yes": True}}, "upsert": False}],
-        )
+        # An update that matches nothing needs the right to write and the write concern, and writes nothing.
+        await db["items"].update_one({"_id": "may this user write?"}, {"$set": {"yes": True}})
 
     def cures(error: Exception) -> bool:
         code = error.code if isinstance(error, OperationFailure) else None
-        return code not in (UNAUTHORIZED, AUTHENTICATION_FAILED) and is_passing(error)
+        return code not in REFUSED_AT_START and is_passing(error)
 
     try:
         await patience("be reached", probe, cures)
     except OperationFailure as error:
-        raise StorageError(_sentence(error, db.name)) from None
+        raise StorageError(_sentence(error, db)) from None
     except (PyMongoError, asyncio.InvalidStateError) as error:
         raise StorageError(f"MongoDB is not usable: {explain(error)}") from None
 
 
-def _sentence(error: OperationFailure, name: str) -> str:
+async def ask_for_a_write(collection: AsyncCollection[dict[str, Any]]) -> None:
+    """Return when MongoDB takes writes into a collection, as far as their documents are right.
+
+    Raises:
+        CannotWrite: It refuses the command itself.
+        PyMongoError: It is away.
+    """
+    try:
+        # An array is no _id, and nothing else is wrong with it: whoever says so has taken the command.
+        await collection.insert_one({"_id": []})
+    except WriteError:
+        return
+    except OperationFailure as error:
+        raise CannotWrite(f"it takes no write into {collection.name}: {explain(error)}") from error
+
+
+def _sentence(error: OperationFailure, db: AsyncDatabase[dict[str, Any]]) -> str:
+    name = db.name
+    if error.code in (BAD_VALUE, UNKNOWN_WRITE_CONCERN, UNSATISFIABLE_WRITE_CONCERN):
+        return (
+            f"MONGO_WRITE_CONCERN = {db.write_concern.document['w']} cannot be had from this MongoDB"
+            f" ({explain(error)}). Set it to majority, which fits every server, or to 1; more members and tags need a"
+            " replica set that has them."
+        )
     if error.code == AUTHENTICATION_FAILED:
         return (
             "MongoDB refuses the user or password of MONGO_URI. Check both, and authSource: the database that"

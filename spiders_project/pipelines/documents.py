@@ -13,19 +13,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from struct import pack
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import bson
 from bson.raw_bson import RawBSONDocument
 from pymongo import InsertOne, ReplaceOne, UpdateOne
 
+from spiders_project import statnames
 from spiders_project.pipelines.buffer import Entry
 from spiders_project.pipelines.encoder import CODEC
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     from typing_extensions import Self
 
@@ -45,13 +46,18 @@ OURS = frozenset(
     )
 )
 #: What must be known of a stored document to write its next revision.
-STATE = dict.fromkeys(OURS - {"spider", "changed_at"}, 1)
+STATE = dict.fromkeys(OURS - {"spider"}, 1)
 #: How many requests a document remembers: more than can store the same item while one of them waits for its
 #: redelivery, which comes within minutes. Only documents of items that stand on as many pages grow so large.
 REMEMBERED_REQUESTS = 1000
 #: MongoDB's limit is 16 MiB for the whole document; the rest is for our own fields, most of it for request_ids.
 MAX_BYTES = 16 * 1024 * 1024 - 128 * 1024
 
+TIMES = ("first_seen", "last_seen", "changed_at")
+#: A number in a stored document beyond this one is not ours.
+MAX_COUNT = 2**53
+
+T = TypeVar("T")
 Write = InsertOne[Any] | ReplaceOne[Any] | UpdateOne
 
 
@@ -64,12 +70,13 @@ class Version(NamedTuple):
     seen_at: datetime
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Draft(Entry):
     """An item that waits to be stored; ``raw`` holds ``_id`` and the item's own fields.
 
     Attributes:
         content_hash: Of the fields that matter.
+        own_hash: Whether that is a field of the item.
         spider: The spider's name.
         request_ids: The requests that it comes from, as the keys of a dict, the latest one last; several where
             one batch had the item several times.
@@ -81,6 +88,7 @@ class Draft(Entry):
     spider: str
     request_ids: dict[str, None]
     seen_at: datetime
+    own_hash: bool = False
     earlier: tuple[Version, ...] = ()
 
     @property
@@ -89,8 +97,15 @@ class Draft(Entry):
         return next(reversed(self.request_ids))
 
     def versions(self) -> list[Version]:
-        """What the document becomes, one after the other; all but the last live in the history only."""
-        return [*self.earlier, self._version()]
+        """What the document becomes, one after the other; all but the last live in the history only.
+
+        One for each request: of a page that has the item several times, the last one counts.
+        """
+        last: dict[str, Version] = {}
+        for one in (*self.earlier, self._version()):
+            last.pop(one.request_id, None)
+            last[one.request_id] = one
+        return list(last.values())
 
     def _version(self) -> Version:
         return Version(self.raw, self.content_hash, self.request_id, self.seen_at)
@@ -99,7 +114,7 @@ class Draft(Entry):
         """Take over a later version of the same item; each request stays counted."""
         self.earlier = (*self.earlier, self._version())
         Entry.absorb(self, later)
-        self.content_hash = later.content_hash
+        self.content_hash, self.own_hash = later.content_hash, later.own_hash
         self.seen_at = later.seen_at
         for one in later.request_ids:
             self.request_ids.pop(one, None)
@@ -107,15 +122,17 @@ class Draft(Entry):
 
 
 def own_fields(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The item's fields under names that are not ours."""
-    if OURS.isdisjoint(fields):
+    """The item's fields under names that are not ours: ``spider`` as ``spider_``, and ``spider_`` as ``spider__``."""
+    if OURS.isdisjoint(fields) and not any(name.endswith("_") for name in fields):
         return fields
-    return {f"{name}_" if name in OURS else name: value for name, value in fields.items()}
+    return {f"{name}_" if name.rstrip("_") in OURS else name: value for name, value in fields.items()}
 
 
 def item_fields(document: Mapping[str, Any]) -> dict[str, Any]:
     """What ``own_fields`` was given: the item's fields under the item's names."""
-    return {name[:-1] if name[:-1] in OURS else name: value for name, value in document.items() if name not in OURS}
+    return {
+        name[:-1] if name.rstrip("_") in OURS else name: value for name, value in document.items() if name not in OURS
+    }
 
 
 def whole(draft: Draft, ours: Mapping[str, Any]) -> RawBSONDocument:
@@ -125,7 +142,72 @@ def whole(draft: Draft, ours: Mapping[str, Any]) -> RawBSONDocument:
     return RawBSONDocument(b"".join((pack("<i", len(draft.raw) + len(tail) - 5), draft.raw[4:-1], tail[4:])))
 
 
-def write_of(draft: Draft, stored: Mapping[str, Any] | None) -> Write:
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Our fields of a stored document. What is missing or odd, since somebody else wrote it, counts as absent.
+
+    Attributes:
+        request_ids: As the keys of a dict, the latest one last.
+        revision: As it stands there, whatever it is: the guard of the next write.
+        whole: Whether nothing of it was missing or odd.
+    """
+
+    first_seen: datetime | None
+    last_seen: datetime | None
+    changed_at: datetime | None
+    fetch_count: int
+    content_hash: str | None
+    request_ids: dict[str, None]
+    revision: Any
+    whole: bool
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Self:
+        """Read them from a stored document."""
+        first, last, changed = (_of_type(stored.get(name), datetime) for name in TIMES)
+        ids = _of_type(stored.get("request_ids"), list)
+        content_hash = _of_type(stored.get("content_hash"), str)
+        count, revision = _number(stored.get("fetch_count")), stored.get("revision")
+        return cls(
+            first_seen=first,
+            last_seen=last,
+            changed_at=changed,
+            fetch_count=count or 0,
+            content_hash=content_hash,
+            request_ids=dict.fromkeys(one for one in ids or () if isinstance(one, str)),
+            revision=revision,
+            whole=None not in (first, last, changed, ids, content_hash, count, _number(revision)),
+        )
+
+
+def _of_type(value: Any, kind: type[T]) -> T | None:
+    return value if isinstance(value, kind) else None
+
+
+def _number(value: Any) -> int | None:
+    # Older shells write every number as a float.
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MAX_COUNT
+    return int(value) if fits else None
+
+
+class Step(NamedTuple):
+    """What brings a draft into the collection.
+
+    Attributes:
+        write: The one write.
+        kind: The stat that it counts for.
+    """
+
+    write: Write
+    kind: str
+
+
+def is_stale(draft: Draft, known: Known) -> bool:
+    """Whether somebody has scraped the same item later, and was quicker to store it."""
+    return known.last_seen is not None and draft.seen_at < known.last_seen
+
+
+def step_of(draft: Draft, stored: Mapping[str, Any] | None) -> Step:
     """The one write that brings ``draft`` into the collection.
 
     Each is safe to repeat and safe beside other workers: an insert fails if the document has appeared since
@@ -137,37 +219,37 @@ def write_of(draft: Draft, stored: Mapping[str, Any] | None) -> Write:
         stored: The fields ``STATE`` of the stored document, or None where there is none.
     """
     if stored is None:
-        return InsertOne(
-            whole(
-                draft,
-                {
-                    "spider": draft.spider,
-                    "first_seen": draft.seen_at,
-                    "last_seen": draft.seen_at,
-                    "changed_at": draft.seen_at,
-                    "fetch_count": len(draft.request_ids),
-                    "content_hash": draft.content_hash,
-                    "request_ids": list(draft.request_ids)[-REMEMBERED_REQUESTS:],
-                    "revision": 1,
-                },
-            )
-        )
-    known = dict.fromkeys(stored["request_ids"])
-    new = [one for one in draft.request_ids if one not in known]
-    guard = {"_id": draft.id, "revision": stored["revision"]}
-    touched = {
-        "last_seen": max(stored["last_seen"], draft.seen_at),
-        "fetch_count": stored["fetch_count"] + len(new),
-        "request_ids": [*known, *new][-REMEMBERED_REQUESTS:],
-        "revision": stored["revision"] + 1,
-    }
-    if stored["content_hash"] == draft.content_hash:
-        return UpdateOne(guard, {"$set": touched})
-    ours = {
+        return Step(InsertOne(whole(draft, _bookkeeping(draft, Known.of({})))), statnames.INSERTED)
+    known = Known.of(stored)
+    ours = _bookkeeping(draft, known)
+    # $eq, since what somebody else wrote there may look like a condition.
+    guard = {"_id": draft.id, "revision": {"$eq": known.revision}}
+    same = known.content_hash == draft.content_hash
+    if is_stale(draft, known) or (same and known.whole):
+        touched = ("last_seen", "fetch_count", "request_ids", "revision")
+        return Step(UpdateOne(guard, {"$set": {name: ours[name] for name in touched}}), statnames.UNCHANGED)
+    # A request that is known already is a redelivery, or has the item twice: its content counts, its change does not.
+    again = not _new_requests(draft, known)
+    if (same or again) and known.changed_at:
+        ours["changed_at"] = known.changed_at
+    return Step(
+        ReplaceOne(guard, whole(draft, ours), upsert=True), statnames.UNCHANGED if same or again else statnames.UPDATED
+    )
+
+
+def _new_requests(draft: Draft, known: Known) -> list[str]:
+    return [one for one in draft.request_ids if one not in known.request_ids]
+
+
+def _bookkeeping(draft: Draft, known: Known) -> dict[str, Any]:
+    new = _new_requests(draft, known)
+    return {
         "spider": draft.spider,
-        "first_seen": stored["first_seen"],
+        "first_seen": known.first_seen or draft.seen_at,
+        "last_seen": max(known.last_seen or draft.seen_at, draft.seen_at),
         "changed_at": draft.seen_at,
+        "fetch_count": known.fetch_count + len(new),
         "content_hash": draft.content_hash,
-        **touched,
+        "request_ids": [*known.request_ids, *new][-REMEMBERED_REQUESTS:],
+        "revision": (_number(known.revision) or 0) + 1,
     }
-    return ReplaceOne(guard, whole(draft, ours), upsert=True)

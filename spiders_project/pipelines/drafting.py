@@ -15,7 +15,7 @@ from spiders_project.pipelines.documents import MAX_BYTES, Draft, item_fields, o
 from spiders_project.pipelines.encoder import CODEC, EncodeError, decode, encode
 from spiders_project.pipelines.identity import content_hash, digest, item_id
 from spiders_project.pipelines.reasons import Rejection
-from spiders_project.pipelines.rejects import rejected
+from spiders_project.pipelines.rejects import rejected, safe_repr
 
 if TYPE_CHECKING:
     from spiders_project.delivery import Origin
@@ -40,12 +40,16 @@ def draft_item(item: Any, shape: Shape, spider: str, origin: Origin | None, know
         raise Rejection("unencodable", str(error)) from None
     if not isinstance(fields, dict):
         raise Rejection("no-item", f"a {type(item).__name__} is no item")
-    # An item with a content_hash says itself what matters.
-    own_hash = fields.pop("content_hash", None)
     try:
         key = known_id if known_id and not shape.key_fields else item_id(fields, shape, origin)
     except RejectedItem as error:
         raise Rejection("key", str(error)) from None
+    # An item with a hash for its content_hash says itself what matters; anything else there is a field like others.
+    own_hash = fields.get("content_hash")
+    if not isinstance(own_hash, str) or not own_hash:
+        own_hash = None
+    else:
+        del fields["content_hash"]
     try:
         raw = bson.encode({"_id": key, **own_fields(fields)}, codec_options=CODEC)
     except (BSONError, OverflowError, UnicodeError) as error:
@@ -57,7 +61,8 @@ def draft_item(item: Any, shape: Shape, spider: str, origin: Origin | None, know
     return Draft(
         id=key,
         raw=raw,
-        content_hash=own_hash if isinstance(own_hash, str) and own_hash else content_hash(fields, shape),
+        content_hash=own_hash or content_hash(fields, shape),
+        own_hash=own_hash is not None,
         spider=spider,
         request_ids={origin.delivery.uid if origin else f"{_PROCESS}-{next(_numbers)}": None},
         seen_at=datetime.now(timezone.utc),
@@ -66,7 +71,7 @@ def draft_item(item: Any, shape: Shape, spider: str, origin: Origin | None, know
 
 def reject_item(item: Any, shape: Shape, spider: str, origin: Origin | None, rejection: Rejection) -> Reject:
     """What is kept of an item that is not stored; under the same ``_id`` after a redelivery."""
-    place = [origin.delivery.fingerprint.hex(), origin.ordinal] if origin else repr(item)
+    place = [origin.delivery.fingerprint.hex(), origin.ordinal] if origin else safe_repr(item)
     return rejected(
         reject_id=digest([shape.name, place]),
         item=item,
@@ -86,7 +91,7 @@ def reject_draft(refusal: Refusal, shape: Shape) -> Reject:
     draft = refusal.draft
     return rejected(
         reject_id=digest([shape.name, draft.id]),
-        item=item_fields(decode(draft.raw)),
+        item=item_fields(decode(draft.raw)) | ({"content_hash": draft.content_hash} if draft.own_hash else {}),
         item_class=shape.path,
         item_id=draft.id,
         spider=draft.spider,
@@ -94,11 +99,12 @@ def reject_draft(refusal: Refusal, shape: Shape) -> Reject:
         reason=refusal.reason,
         request_id=draft.request_id,
         rejected_at=draft.seen_at,
+        holds=draft.holds,
     )
 
 
 def _id_or_none(item: Any, shape: Shape, origin: Origin | None) -> str | None:
     try:
         return item_id(encode(item), shape, origin)
-    except (RejectedItem, AttributeError):
+    except Exception:  # noqa: BLE001 - it has none: the item was rejected for whatever this raises
         return None

@@ -14,6 +14,7 @@ from pymongo.errors import (
     PyMongoError,
     WaitQueueTimeoutError,
     WriteConcernError,
+    WriteError,
     WTimeoutError,
 )
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 UNAUTHORIZED = 13
 AUTHENTICATION_FAILED = 18
 DUPLICATE_KEY = 11000
+BAD_VALUE = 2
+UNKNOWN_WRITE_CONCERN = 79
+UNSATISFIABLE_WRITE_CONCERN = 100
 
 #: Codes of errors that say something about the server's state and nothing about the document.
 PASSING_CODES = frozenset(
@@ -36,10 +40,10 @@ PASSING_CODES = frozenset(
         50,  # MaxTimeMSExpired
         63,  # StaleShardVersion
         64,  # WriteConcernFailed
-        79,  # UnknownReplWriteConcern
+        UNKNOWN_WRITE_CONCERN,
         89,  # NetworkTimeout
         91,  # ShutdownInProgress
-        100,  # UnsatisfiableWriteConcern
+        UNSATISFIABLE_WRITE_CONCERN,
         112,  # WriteConflict
         133,  # FailedToSatisfyReadPreference
         150,  # StaleEpoch
@@ -59,13 +63,20 @@ PASSING_CODES = frozenset(
         14031,  # OutOfDiskSpace
     }
 )
+#: What a service in front of the servers says of its quotas and limits, though it says it of a document.
+SERVICE_CODES = frozenset({96, 8000})  # OperationFailed, AtlasError
+
+
+class CannotWrite(Exception):  # noqa: N818 - the state that the worker waits out; never leaves the pipelines
+    """MongoDB takes no write at all, whatever is in it; the text says why."""
 
 
 def is_passing(error: Exception) -> bool:
     """Whether the same call may succeed later, without a change of what is written."""
     if isinstance(
         error,
-        AutoReconnect
+        CannotWrite
+        | AutoReconnect
         | ConnectionFailure
         | ExecutionTimeout
         | NetworkTimeout
@@ -77,7 +88,7 @@ def is_passing(error: Exception) -> bool:
     if isinstance(error, BulkWriteError):
         # Written, but not where the write concern wants it, does not count as stored yet.
         return bool(error.details["writeConcernErrors"]) or any(
-            one["code"] in PASSING_CODES for one in error.details["writeErrors"]
+            one["code"] in PASSING_CODES | SERVICE_CODES for one in error.details["writeErrors"]
         )
     if isinstance(error, OperationFailure):
         return error.code in PASSING_CODES or error.has_error_label("RetryableWriteError")
@@ -92,15 +103,25 @@ def is_id_conflict(error: Mapping[str, Any]) -> bool:
     return "_id" in pattern if pattern else "index: _id_ " in error.get("errmsg", "")
 
 
+def is_of_command(error: Exception) -> bool:
+    """Whether MongoDB has refused a whole command, and said nothing of a document in it."""
+    return isinstance(error, OperationFailure) and not isinstance(error, BulkWriteError | WriteError)
+
+
 def is_curable_upsert(error: Exception) -> bool:
-    """Whether upserts may succeed when they are repeated: also when another worker inserted the same at once."""
+    """Whether upserts may succeed when they are repeated: also when another worker inserted the same at once.
+
+    Only for upserts of documents that no refusal of a whole command can be about: small ones of our own making.
+    """
     if isinstance(error, BulkWriteError) and not is_passing(error):
         return all(is_id_conflict(one) for one in error.details["writeErrors"])
-    return is_passing(error)
+    return is_passing(error) or is_of_command(error)
 
 
 def explain(error: Exception) -> str:
     """What happened, in one line, for the log. Errors of pymongo name hosts and never credentials."""
     text = str(error).split(", full error:", maxsplit=1)[0].split(" (configured timeouts:", maxsplit=1)[0]
     text = text.split(", Timeout:", maxsplit=1)[0]
+    if isinstance(error, CannotWrite):
+        return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

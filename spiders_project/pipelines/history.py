@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import bson
 from pymongo import DeleteMany, ReplaceOne
-from pymongo.errors import PyMongoError
 
-from spiders_project.pipelines.documents import MAX_BYTES, OURS
+from spiders_project.pipelines.documents import MAX_BYTES, OURS, Known, is_stale
 from spiders_project.pipelines.encoder import CODEC, decode
 from spiders_project.pipelines.failures import explain, is_curable_upsert
 from spiders_project.pipelines.identity import digest
@@ -54,44 +53,90 @@ class HistoryWriter:
 
     async def record(self, drafts: Sequence[Draft], stored: Mapping[str, Mapping[str, Any]]) -> None:
         """Return when the history knows what ``drafts`` change of the documents in ``stored``."""
+        earlier = await self._earlier(drafts, stored)
         records: list[dict[str, Any]] = []
         void: list[str] = []
         for draft in drafts:
-            changes, without = self._changes(draft, stored.get(draft.id))
+            try:
+                changes, without = self._changes(draft, stored.get(draft.id), earlier)
+            except Exception:
+                logger.exception("What changes of the document %s cannot be told", draft.id)
+                continue
             records += changes
             void += without
-        writes: list[Any] = [ReplaceOne({"_id": one["_id"]}, one, upsert=True) for one in records]
+        await self._write([ReplaceOne({"_id": one["_id"]}, one, upsert=True) for one in records], void)
+
+    async def withdraw(self, drafts: Sequence[Draft]) -> None:
+        """Return when the history knows nothing of the changes of ``drafts``, which MongoDB has refused."""
+        await self._write([], [_record_id(draft, one) for draft in drafts for one in draft.versions()])
+
+    async def _write(self, writes: list[Any], void: list[str]) -> None:
         if void:
             writes.append(DeleteMany({"_id": {"$in": void}}))
-        if writes:
-            try:
-                await self._patience(
-                    "keep the history",
-                    lambda: self._collection.bulk_write(writes, ordered=False),
-                    is_curable_upsert,
-                )
-            except PyMongoError as error:
-                logger.error(  # noqa: TRY400 - the line says it all
-                    "Not all changes could be kept in %(collection)s: %(why)s",
-                    {"collection": self._collection.name, "why": explain(error)},
-                )
+        if not writes:
+            return
+        try:
+            await self._patience(
+                "keep the history",
+                lambda: self._collection.bulk_write(writes, ordered=False),
+                is_curable_upsert,
+            )
+        except Exception as error:  # noqa: BLE001 - a record that cannot be kept must not keep its document out
+            logger.error(  # noqa: TRY400 - the line says it all
+                "Not all changes could be kept in %(collection)s: %(why)s",
+                {"collection": self._collection.name, "why": explain(error)},
+            )
 
-    def _changes(self, draft: Draft, document: Mapping[str, Any] | None) -> tuple[list[dict[str, Any]], list[str]]:
-        """The records of one document, and the ids of records that a lost race may have left behind."""
-        known = set(document["request_ids"]) if document else set()
-        before = document and self._own(document)
-        before_hash = document and document["content_hash"]
+    async def _earlier(
+        self, drafts: Sequence[Draft], stored: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, dict[str, Any]]:
+        """The records of requests that are here again, with a later item of the same key."""
+        again = []
+        for draft in drafts:
+            known = Known.of(stored.get(draft.id, {}))
+            latest = next(reversed(known.request_ids), None)
+            if latest in draft.request_ids and not is_stale(draft, known):
+                again += [_record_id(draft, one) for one in draft.versions() if one.request_id == latest]
+        if not again:
+            return {}
+        found = await self._patience(
+            "read the history",
+            lambda: self._collection.find({"_id": {"$in": again}}).to_list(),
+            lambda _error: True,
+        )
+        return {one["_id"]: one for one in found}
+
+    def _changes(
+        self, draft: Draft, document: Mapping[str, Any] | None, earlier: Mapping[str, dict[str, Any]]
+    ) -> tuple[list[dict[str, Any]], list[str]]:
+        """The records of one document, and the ids of records of changes that are none.
+
+        Those of a lost race, and of a page that has the item several times and leaves it as it was.
+        """
+        known = Known.of(document or {})
+        before = self._own(document) if document else None
+        before_hash = known.content_hash
         records, void = [], []
+        stale = is_stale(draft, known)
         for version in draft.versions():
             after = self._own(decode(version.raw))
-            if version.request_id not in known and before is not None:
-                record_id = digest([draft.id, version.request_id])
-                if version.content_hash == before_hash:
-                    void.append(record_id)
-                else:
-                    records.append(self._record(record_id, draft, version, difference(before, after)))
-            known.add(version.request_id)
-            before, before_hash = after, version.content_hash
+            record_id = _record_id(draft, version)
+            if before is None:
+                pass
+            elif version.request_id in known.request_ids:
+                # A redelivery makes no record. It may have one, which then tells what came of it in the end.
+                if (record := earlier.get(record_id)) and version.content_hash != before_hash:
+                    fields = difference(*_around(record["fields"], before, after))
+                    if fields:
+                        records.append({**self._fitting(record | {"fields": fields})})
+                    else:
+                        void.append(record_id)
+            elif stale or version.content_hash == before_hash:
+                void.append(record_id)
+            else:
+                records.append(self._record(record_id, draft, version, difference(before, after)))
+            if not stale:
+                before, before_hash = after, version.content_hash
         return records, void
 
     def _own(self, document: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,17 +144,34 @@ class HistoryWriter:
 
     @staticmethod
     def _record(record_id: str, draft: Draft, version: Version, fields: dict[str, Any]) -> dict[str, Any]:
-        record = {
-            "_id": record_id,
-            "item_id": draft.id,
-            "changed_at": version.seen_at,
-            "spider": draft.spider,
-            "request_id": version.request_id,
-            "fields": fields,
-        }
+        return HistoryWriter._fitting(
+            {
+                "_id": record_id,
+                "item_id": draft.id,
+                "changed_at": version.seen_at,
+                "spider": draft.spider,
+                "request_id": version.request_id,
+                "fields": fields,
+            }
+        )
+
+    @staticmethod
+    def _fitting(record: dict[str, Any]) -> dict[str, Any]:
         if len(bson.encode(record, codec_options=CODEC)) > MAX_BYTES:
-            record["fields"] = {name: {"too_large": True} for name in fields}
+            record["fields"] = {name: {"too_large": True} for name in record["fields"]}
         return record
+
+
+def _record_id(draft: Draft, version: Version) -> str:
+    return digest([draft.id, version.request_id])
+
+
+def _around(
+    fields: Mapping[str, Mapping[str, Any]], before: Mapping[str, Any], after: Mapping[str, Any]
+) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """The document before the change that a record tells of, and what it is to become now."""
+    first = {name: value for name, value in before.items() if name not in fields}
+    return first | {name: one["before"] for name, one in fields.items() if "before" in one}, after
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 import bson
 from bson.raw_bson import RawBSONDocument
 from pymongo import ReplaceOne
-from pymongo.errors import PyMongoError
+from pymongo.errors import BulkWriteError
 
 from spiders_project.pipelines.buffer import Entry
 from spiders_project.pipelines.encoder import CODEC, EncodeError, encode
 from spiders_project.pipelines.failures import explain, is_curable_upsert
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from pymongo.asynchronous.collection import AsyncCollection
 
+    from spiders_project.delivery import Delivery
     from spiders_project.pipelines.patience import Patience
 
 logger = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ def _excerpt(value: Any, depth: int) -> Any:
     if depth < 4:  # noqa: PLR2004 - deep enough to recognise an item by
         if isinstance(value, dict):
             return {
-                str(key)[:EXCERPT].translate({0: "␀"}): _excerpt(one, depth + 1)
+                _text(key)[:EXCERPT].translate({0: "␀"}): _excerpt(one, depth + 1)
                 for key, one in list(value.items())[:EXCERPT]
             }
         if isinstance(value, list | tuple):
@@ -68,8 +69,20 @@ def _excerpt(value: Any, depth: int) -> Any:
         encoded = None
     if encoded is not None and not isinstance(encoded, str | bytes | list | dict):
         return encoded
-    text = encoded if isinstance(encoded, str) else repr(value)
+    text = _text(value if encoded is None else encoded)
     return text if len(text) <= EXCERPT else f"{text[:EXCERPT]}… ({len(text)} characters)"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else safe_repr(value)
+
+
+def safe_repr(value: Any) -> str:
+    """The ``repr`` of a value, or of its class where it has none: of an int of 5,000 digits Python makes no text."""
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001 - a class of the user's may raise anything
+        return f"<{type(value).__qualname__} without a repr>"
 
 
 def rejected(  # one argument a field of the document
@@ -84,6 +97,7 @@ def rejected(  # one argument a field of the document
     request_id: str | None,
     rejected_at: datetime,
     size: int | None = None,
+    holds: Iterable[Delivery] = (),
 ) -> Reject:
     """The document that keeps a rejected item."""
     kept, whole = keepable(item)
@@ -101,7 +115,7 @@ def rejected(  # one argument a field of the document
     }
     if size is not None:
         document["size"] = size
-    return Reject(reject_id, bson.encode(encode(document), codec_options=CODEC))
+    return Reject(reject_id, bson.encode(encode(document), codec_options=CODEC), holds=list(holds))
 
 
 class RejectsWriter:
@@ -112,7 +126,7 @@ class RejectsWriter:
         self._patience = patience
 
     async def store(self, rejects: Sequence[Reject]) -> None:
-        """Return when each is acknowledged by MongoDB."""
+        """Return when each is acknowledged by MongoDB; the requests of those that are refused become dead letters."""
         writes: list[ReplaceOne[Any]] = [
             ReplaceOne({"_id": one.id}, RawBSONDocument(one.raw), upsert=True) for one in rejects
         ]
@@ -122,9 +136,20 @@ class RejectsWriter:
                 lambda: self._collection.bulk_write(writes, ordered=False),
                 is_curable_upsert,
             )
-        except PyMongoError as error:
-            # There is no third place to keep an item in; waiting for ever would hold up the whole crawl.
+        except Exception as error:  # noqa: BLE001 - whatever it is, the items are not kept
+            refused = (
+                [rejects[one["index"]] for one in error.details["writeErrors"]]
+                if isinstance(error, BulkWriteError)
+                else rejects
+            )
+            # There is no third place to keep an item in, and waiting for ever would hold up the whole crawl: the
+            # frontier keeps the request, and does not call it done.
+            what = error.details["writeErrors"][0]["errmsg"] if isinstance(error, BulkWriteError) else explain(error)
+            why = f"a rejected item could not be kept in {self._collection.name}: {what}"
+            for delivery in (delivery for one in refused for delivery in one.holds):
+                delivery.fail(why)
             logger.critical(
-                "Not all of %(number)d rejected items could be kept in %(collection)s: %(why)s",
-                {"number": len(rejects), "collection": self._collection.name, "why": explain(error)},
+                "%(number)d rejected items could not be kept in %(collection)s, their requests become dead letters:"
+                " %(why)s",
+                {"number": len(refused), "collection": self._collection.name, "why": what},
             )

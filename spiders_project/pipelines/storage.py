@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from spiders_project import items, statnames
+from spiders_project.errors import StorageError
 from spiders_project.pipelines.buffer import Batcher, Room
 from spiders_project.pipelines.client import connect, database, wait_until_usable
 from spiders_project.pipelines.drafting import draft_item, reject_draft, reject_item
@@ -75,7 +76,11 @@ class Storage:
         """
         self._client = connect(self.options)
         self._db = database(self._client, self.options)
-        await wait_until_usable(self._db, self._patience)
+        try:
+            await wait_until_usable(self._db, self._patience)
+        except StorageError:
+            await self._client.close()
+            raise
         for kind in self._kinds:
             self._shape(kind)
 

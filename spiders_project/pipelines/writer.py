@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pymongo import UpdateOne
-from pymongo.errors import BulkWriteError
+from bson.errors import BSONError
+from pymongo.errors import BulkWriteError, DocumentTooLarge, OperationFailure
 
 from spiders_project import statnames
-from spiders_project.pipelines.documents import STATE, write_of
+from spiders_project.pipelines.client import ask_for_a_write
+from spiders_project.pipelines.documents import STATE, step_of
 from spiders_project.pipelines.failures import explain, is_id_conflict, is_passing
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     from pymongo.asynchronous.collection import AsyncCollection
 
-    from spiders_project.pipelines.documents import Draft, Write
+    from spiders_project.pipelines.documents import Draft, Step
     from spiders_project.pipelines.history import HistoryWriter
     from spiders_project.pipelines.patience import Patience
 
@@ -27,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 #: Seconds at most before a write is repeated that met another worker's write of the same document.
 CONFLICT_PAUSE = 0.05
+#: The code of an item that nobody refuses and that cannot be stored all the same.
+FAULT = "fault"
 
 
 class Refusal(NamedTuple):
@@ -74,11 +78,15 @@ class Writer:
         left = drafts
         while left:
             stored = await self._look(left)
+            steps, broken = _steps(left, stored)
+            left = list(steps)
             if self._history is not None:
                 await self._history.record(left, stored)
-            outcome = await self._write(left, stored)
-            if outcome.refused:
-                await self._set_aside(outcome.refused)
+            outcome = await self._write(left, steps)
+            if refused := broken + outcome.refused:
+                await self._set_aside(refused)
+                if self._history is not None:
+                    await self._history.withdraw([one.draft for one in outcome.refused])
             left = outcome.again
             if left:
                 self._count(statnames.CONFLICTS, len(left))
@@ -96,26 +104,33 @@ class Writer:
         )
         return {document["_id"]: document for document in found}
 
-    async def _write(self, drafts: list[Draft], stored: Mapping[str, Mapping[str, Any]]) -> Outcome:
-        writes = [write_of(draft, stored.get(draft.id)) for draft in drafts]
+    async def _write(self, drafts: list[Draft], steps: Mapping[Draft, Step]) -> Outcome:
+        if not drafts:
+            return Outcome([], [])
         try:
-            return await self._patience("be written", lambda: self._bulk(drafts, writes))
+            return await self._patience("be written", lambda: self._bulk(drafts, steps))
         except Exception as error:  # noqa: BLE001 - whatever one document provokes must not stop its neighbours
             if len(drafts) == 1:
-                return Outcome([], [Refusal(drafts[0], type(error).__name__, explain(error))])
+                return Outcome([], [Refusal(drafts[0], code_of(error), explain(error))])
         # MongoDB or the driver refused the batch as a whole: find out which document is the reason.
         half = len(drafts) // 2
-        first, second = await self._write(drafts[:half], stored), await self._write(drafts[half:], stored)
+        first, second = await self._write(drafts[:half], steps), await self._write(drafts[half:], steps)
         return Outcome(first.again + second.again, first.refused + second.refused)
 
-    async def _bulk(self, drafts: list[Draft], writes: list[Write]) -> Outcome:
+    async def _bulk(self, drafts: list[Draft], steps: Mapping[Draft, Step]) -> Outcome:
         details: Mapping[str, Any]
         try:
+            writes = [steps[draft].write for draft in drafts]
             details = (await self._collection.bulk_write(writes, ordered=False)).bulk_api_result
         except BulkWriteError as error:
             if is_passing(error):
                 raise
             details = error.details
+        except OperationFailure as error:
+            # The whole command. Is it about what it holds, or would MongoDB refuse any?
+            if not is_passing(error):
+                await ask_for_a_write(self._collection)
+            raise
         again, refused = [], []
         for one in details["writeErrors"]:
             draft = drafts[one["index"]]
@@ -125,12 +140,35 @@ class Writer:
                 refused.append(Refusal(draft, f"mongo-{one['code']}", one["errmsg"]))
         self._count(statnames.INSERTED, details["nInserted"] + details["nUpserted"])
         done = details["nInserted"] + details["nMatched"] + details["nUpserted"]
+        bad = {one.draft.id for one in refused}
         if done + len(details["writeErrors"]) < len(drafts):
             # A touch found another revision than was read, and MongoDB does not say which one it was.
-            bad = {refusal.draft.id for refusal in refused}
             again = [draft for draft in drafts if draft.id not in bad]
         else:
-            unchanged = sum(isinstance(write, UpdateOne) for write in writes)
-            self._count(statnames.UPDATED, details["nMatched"] - unchanged)
-            self._count(statnames.UNCHANGED, unchanged)
+            bad |= {draft.id for draft in again}
+            kinds = Counter(steps[draft].kind for draft in drafts if draft.id not in bad)
+            for kind in (statnames.UPDATED, statnames.UNCHANGED):
+                self._count(kind, kinds[kind])
         return Outcome(again, refused)
+
+
+def _steps(drafts: list[Draft], stored: Mapping[str, Mapping[str, Any]]) -> tuple[dict[Draft, Step], list[Refusal]]:
+    """How each draft comes into the collection; and those for which that cannot be told, by a fault of ours."""
+    steps: dict[Draft, Step] = {}
+    broken: list[Refusal] = []
+    for draft in drafts:
+        try:
+            steps[draft] = step_of(draft, stored.get(draft.id))
+        except Exception as error:
+            logger.exception("Nothing can be written for the document %s", draft.id)
+            broken.append(Refusal(draft, FAULT, explain(error)))
+    return steps, broken
+
+
+def code_of(error: Exception) -> str:
+    """The code under which an item is set aside that makes a write fail alone."""
+    if isinstance(error, OperationFailure) and error.code is not None:
+        return f"mongo-{error.code}"
+    if isinstance(error, DocumentTooLarge):
+        return "too-large"
+    return "unencodable" if isinstance(error, BSONError) else FAULT

@@ -117,3 +117,30 @@ def test_a_change_too_large_to_be_kept_is_recorded_without_its_values(put, mongo
 )
 def test_the_difference_names_what_differs(before, after, expected):
     assert difference(before, after) == expected
+
+
+PAGE_TWICE = [({"isbn": "1", "price": 2}, 0), ({"isbn": "1", "price": 3}, 1)]
+
+
+@pytest.mark.parametrize("batch_size", [1, 100])
+def test_a_page_that_has_an_item_twice_makes_one_change_to_what_it_is_in_the_end(put, mongo_db, settled, batch_size):
+    put(({"isbn": "1", "price": 1}, settled.origin("a")), **KEYS)
+    for _ in range(2):  # the second time as a redelivery
+        if batch_size == 1:
+            for item, ordinal in PAGE_TWICE:
+                put((item, settled.origin("b", ordinal=ordinal)), **KEYS)
+        else:
+            put(*((item, settled.origin("b", ordinal=ordinal)) for item, ordinal in PAGE_TWICE), **KEYS)
+
+    assert mongo_db["items"].find_one()["price"] == 3
+    assert changes(mongo_db) == [{"price": {"before": 1, "after": 3}}]
+
+
+def test_a_change_that_mongodb_refuses_is_in_no_history(put, mongo_db, settled):
+    mongo_db["items"].create_index("shelf", unique=True)
+    put(*(({"isbn": str(n), "shelf": n}, settled.origin(str(n))) for n in range(2)), **KEYS)
+    put(({"isbn": "1", "shelf": 0}, settled.origin("b")), ({"isbn": "0", "shelf": 7}, settled.origin("c")), **KEYS)
+
+    assert mongo_db["items"].find_one({"isbn": "1"})["shelf"] == 1
+    assert mongo_db["items_rejected"].count_documents({}) == 1
+    assert changes(mongo_db) == [{"shelf": {"before": 0, "after": 7}}]

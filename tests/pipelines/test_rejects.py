@@ -62,7 +62,24 @@ def test_rejected_items_that_mongodb_refuses_too_do_not_hold_up_the_crawl(opened
 
     asyncio.run(run())
     assert settled.ids == ["a"]
-    assert "rejected items could be kept in items_rejected" in caplog.text
+    assert origin.delivery.error == "a rejected item could not be kept in items_rejected: Document failed validation"
+    assert "1 rejected items could not be kept in items_rejected, their requests become dead letters" in caplog.text
+
+
+def test_a_refused_item_that_cannot_be_kept_either_makes_its_request_alone_a_dead_letter(opened, mongo_db, settled):
+    for name in ("items", "items_rejected"):
+        mongo_db.create_collection(name, validator={"n": 1})
+    origins = [settled.origin(str(n)) for n in range(3)]
+
+    async def run():
+        async with opened() as storage:
+            for n, origin in enumerate(origins):
+                await storage.put({"n": n}, origin)
+                origin.delivery.release()
+
+    asyncio.run(run())
+    assert sorted(settled.ids) == ["0", "1", "2"]
+    assert [origin.delivery.error is None for origin in origins] == [False, True, False]
 
 
 @pytest.mark.parametrize(

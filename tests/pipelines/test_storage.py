@@ -13,7 +13,8 @@ import scrapy
 from pydantic import BaseModel
 
 from spiders_project.delivery import Origin
-from spiders_project.pipelines.documents import REMEMBERED_REQUESTS
+from spiders_project.errors import StorageError
+from spiders_project.pipelines.documents import REMEMBERED_REQUESTS, step_of
 
 
 @dataclass
@@ -84,13 +85,23 @@ def test_a_hundred_items_of_one_page_wait_for_one_bulk_and_not_for_a_hundred(ope
     assert mongo_db["items"].count_documents({}) == 100
 
 
-@pytest.mark.parametrize(("given", "expected"), [({}, "majority"), ({"write_concern": 2}, 2)])
+@pytest.mark.parametrize(("given", "expected"), [({}, "majority"), ({"write_concern": 1}, 1)])
 def test_writes_ask_for_the_write_concern_and_the_journal(opened, given, expected):
     async def run():
         async with opened(**given) as storage:
             assert storage.collection("books").write_concern.document == {"w": expected, "j": True}
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("concern", [2, "no-such-tag"])
+def test_a_write_concern_that_cannot_be_had_is_refused_at_start(opened, concern):
+    async def run():
+        async with opened(write_concern=concern):
+            pass
+
+    with pytest.raises(StorageError, match=f"MONGO_WRITE_CONCERN = {concern} cannot be had .* Set it to majority"):
+        asyncio.run(asyncio.wait_for(run(), 10))
 
 
 def test_the_ack_waits_for_the_acknowledged_write(opened, mongo_db, settled):
@@ -244,3 +255,93 @@ def test_what_became_of_each_item_is_counted(put, stats, settled):
     assert stats["mongo/updated"] == 2
     assert stats["mongo/unchanged"] == 3
     assert stats["mongo/batches"] == 2
+
+
+KEYS = {"item_keys": {"dict": ("isbn",)}}
+ODD = (None, "odd", [1], {"$gt": 1}, float("nan"), -1)
+
+
+@pytest.mark.parametrize("field", ["request_ids", "revision", "fetch_count", "last_seen", "first_seen", "content_hash"])
+def test_a_document_that_somebody_else_has_damaged_is_made_whole(put, mongo_db, settled, field):
+    put(*(({"isbn": str(n), "title": "a"}, settled.origin(f"a{n}")) for n in range(len(ODD) + 1)), **KEYS)
+    for n, value in enumerate(ODD):
+        mongo_db["items"].update_one({"isbn": str(n)}, {"$set": {field: value}})
+    mongo_db["items"].update_one({"isbn": str(len(ODD))}, {"$unset": {field: ""}})
+    put(*(({"isbn": str(n), "title": "a"}, settled.origin(f"b{n}")) for n in range(len(ODD) + 2)), **KEYS)
+
+    stored = list(mongo_db["items"].find())
+    assert len(stored) == len(ODD) + 2
+    kinds = {frozenset((name, type(value)) for name, value in one.items()) for one in stored}
+    assert len(kinds) == 1
+    assert {one["request_ids"][-1][0] for one in stored} == {"b"}
+    assert mongo_db["items_rejected"].count_documents({}) == 0
+
+
+def test_a_document_at_which_the_storage_itself_fails_is_set_aside_alone(put, mongo_db, settled, monkeypatch):
+    def fail_at_2(draft, stored):
+        if b"second" in draft.raw:
+            raise RuntimeError("a fault of ours")
+        return step_of(draft, stored)
+
+    monkeypatch.setattr("spiders_project.pipelines.writer.step_of", fail_at_2)
+    put(*(({"isbn": n}, settled.origin(n)) for n in ("first", "second", "third")), **KEYS)
+
+    assert {one["isbn"] for one in mongo_db["items"].find()} == {"first", "third"}
+    (kept,) = mongo_db["items_rejected"].find()
+    assert (kept["code"], kept["reason"]) == ("fault", "RuntimeError: a fault of ours")
+    assert kept["item"] == {"isbn": "second"}
+
+
+def test_a_later_scrape_stays_whichever_worker_stores_first(opened, mongo_db, settled):
+    async def run():
+        async with opened(flush_seconds=60, history=True, **KEYS) as slow, opened(history=True, **KEYS) as quick:
+            await slow.put({"isbn": "1", "price": "old"}, settled.origin("a"))
+            await asyncio.sleep(0.01)
+            await quick.put({"isbn": "1", "price": "new"}, settled.origin("b"))
+            await quick.drain()
+            await slow.drain()
+
+    asyncio.run(run())
+    (book,) = mongo_db["items"].find()
+    assert book["price"] == "new"
+    assert book["fetch_count"] == 2
+    assert book["changed_at"] == book["last_seen"]
+    assert mongo_db["items_history"].count_documents({}) == 0
+
+
+def test_a_redelivery_with_other_content_is_stored_and_is_no_change(put, mongo_db, settled, stats):
+    put(({"isbn": "1", "price": 1}, settled.origin("a")), **KEYS)
+    first = mongo_db["items"].find_one()
+    put(({"isbn": "1", "price": 2}, settled.origin("a")), history=True, **KEYS)
+
+    (book,) = mongo_db["items"].find()
+    assert book["price"] == 2
+    assert book["changed_at"] == first["changed_at"] < book["last_seen"]
+    assert (stats["mongo/updated"], stats["mongo/unchanged"]) == (0, 1)
+    assert mongo_db["items_history"].count_documents({}) == 0
+
+
+def test_fields_named_like_ours_are_all_kept(put, mongo_db, settled):
+    put(({"spider": 1, "spider_": 2, "spider__": 3, "_id": 4, "ends_": 5, "content_hash": 6}, settled.origin("a")))
+
+    (book,) = mongo_db["items"].find()
+    assert book["spider"] == "books"
+    assert [book[name] for name in ("spider_", "spider__", "spider___", "_id_", "ends_", "content_hash_")] == [
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+    ]
+
+
+def test_a_hash_of_the_items_own_may_be_its_key(put, mongo_db, settled):
+    keys = {"item_keys": {"dict": ("content_hash",)}}
+    put(
+        ({"content_hash": "x", "n": 1}, settled.origin("a")),
+        ({"content_hash": "y", "n": 1}, settled.origin("b")),
+        **keys,
+    )
+
+    assert {book["content_hash"] for book in mongo_db["items"].find()} == {"x", "y"}

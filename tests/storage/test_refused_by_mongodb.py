@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from dataclasses import dataclass
+from struct import pack
 
 import pytest
+from bson.raw_bson import RawBSONDocument
 from pymongo import MongoClient
 
 from deploy.local.mongo_server import MongoServer
-from spiders_project.pipelines.documents import MAX_BYTES, REMEMBERED_REQUESTS
+from spiders_project.pipelines.documents import MAX_BYTES, REMEMBERED_REQUESTS, whole
 from spiders_project.pipelines.options import StorageOptions
 from spiders_project.pipelines.reasons import Rejection
 from spiders_project.pipelines.storage import Storage
@@ -104,11 +106,12 @@ def test_a_server_that_cannot_for_now_is_waited_for(fail, store, client, error):
 def test_an_update_whose_answer_was_lost_is_counted_once(fail, store, client):
     store()
     changed = [{"n": n, "changed": n % 2} for n in range(ITEMS)]
+    # Once at the look at the start, whose no-op is an update, too, and once at the bulk.
     fail(times=2, failCommands=["update"], writeConcernError={"code": 64, "errmsg": "timed out"})
     stats, _ = store(changed)
 
     items = client["failing"]["items"]
-    assert stats["mongo/waits"] == 1  # the other failure met the look at the start
+    assert stats["mongo/waits"] == 2
     # The helper's requests have the ids of the first time: these are redeliveries.
     assert {(item["changed"], item["fetch_count"]) for item in items.find()} == {(0, 1), (1, 1)}
 
@@ -126,16 +129,53 @@ def test_a_document_that_mongodb_refuses_never_harms_its_batch(store, client):
     assert len(settled.ids) == ITEMS
 
 
-def test_a_batch_refused_as_a_whole_is_split_until_the_bad_document_is_found(fail, store, client):
-    # Ten, five and then the first two: the last of them is the one that fails alone.
-    fail(times=4, failCommands=["insert"], errorCode=8000)
+def test_a_batch_refused_as_a_whole_is_split_until_the_bad_document_is_found(store, client, monkeypatch):
+    def spoil_3(draft, ours):
+        document = whole(draft, ours)
+        # A value of no type within an object: the driver passes it on, and mongod refuses the command.
+        field = b"\x03x\0" + pack("<i", 8) + b"\x20y\0" + b"\0"
+        bad = pack("<i", len(document.raw) + len(field)) + document.raw[4:-1] + field + b"\0"
+        return RawBSONDocument(bad) if b"n\0\x03\0\0\0" in draft.raw else document
+
+    monkeypatch.setattr("spiders_project.pipelines.documents.whole", spoil_3)
     _, settled = store()
 
-    stored = {item["n"] for item in client["failing"]["items"].find()}
-    kept = {item["item"]["n"] for item in client["failing"]["items_rejected"].find()}
-    assert len(kept) == 1
-    assert stored | kept == set(range(ITEMS))
+    assert {item["n"] for item in client["failing"]["items"].find()} == set(range(ITEMS)) - {3}
+    (kept,) = client["failing"]["items_rejected"].find()
+    assert kept["item"] == {"n": 3}
+    assert kept["code"] == "mongo-22"
     assert len(settled.ids) == ITEMS
+
+
+@pytest.mark.parametrize("code", [1, 20, 96, 8000])
+@pytest.mark.parametrize("commands", [["insert"], ["insert", "update"]])
+def test_what_is_wrong_with_every_write_is_waited_for_and_blamed_on_no_document(
+    server, client, fail, caplog, code, commands
+):
+    stats, settled = Counter(), Settled()
+
+    async def run():
+        given = StorageOptions(uri=server.url, database="failing", flush_seconds=0.01)
+        storage = Storage(given, "failing", lambda name, number: stats.update({name: number}))
+        await storage.open()
+        client.admin.command(
+            "configureFailPoint", "failCommand", mode="alwaysOn", data={"failCommands": commands, "errorCode": code}
+        )
+        for n in range(3):
+            origin = settled.origin(str(n))
+            await storage.put({"n": n}, origin)
+            origin.delivery.release()
+        while stats["mongo/waits"] < 2:  # noqa: ASYNC110 - a plain counter
+            await asyncio.sleep(0.01)
+        assert settled.ids == []
+        client.admin.command("configureFailPoint", "failCommand", mode="off")
+        assert await storage.close() == 0
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+    assert sorted(settled.ids) == ["0", "1", "2"]
+    assert client["failing"]["items"].count_documents({}) == 3
+    assert client["failing"]["items_rejected"].count_documents({}) == 0
+    assert "MongoDB cannot be written (0 s so far), trying until it can: it takes no write into items" in caplog.text
 
 
 def test_a_document_over_16_mb_is_rejected_with_its_size(server, client):
