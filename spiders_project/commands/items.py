@@ -24,7 +24,8 @@ from spiders_project.pipelines import reading
 from spiders_project.pipelines.client import blocking_database
 from spiders_project.pipelines.failures import explain
 from spiders_project.pipelines.options import StorageOptions
-from spiders_project.pipelines.replay import Replay, ReplayReport, item_classes
+from spiders_project.pipelines.replay import Replay, ReplayReport
+from spiders_project.pipelines.shape import REJECTED, item_classes
 from spiders_project.pipelines.storage import Storage
 from spiders_project.pipelines.validate import Validator
 
@@ -68,7 +69,9 @@ class Command(Checked, ScrapyCommand):
         super().add_options(parser)
         parser.add_argument("--collection", metavar="NAME", help="only this collection")
         parser.add_argument(
-            "--since", metavar="T", help="export: new or changed since T, such as 24h, 7d or 2024-05-01T12:00 (UTC)"
+            "--since",
+            metavar="T",
+            help="only what is new, changed or rejected since T, such as 24h, 7d or 2024-05-01T12:00 (UTC)",
         )
         parser.add_argument("--format", choices=["jsonl", "csv"], default="jsonl", help="export: default jsonl")
         parser.add_argument("--code", metavar="CODE", help="rejected, retry: only those with this code")
@@ -78,15 +81,15 @@ class Command(Checked, ScrapyCommand):
         verbs = {"status": self._status, "export": self._export, "rejected": self._rejected, "retry": self._retry}
         if len(args) != 2 or args[0] not in verbs:  # noqa: PLR2004 - the verb and the spider
             raise UsageError(f"scrapy items {self.syntax()}", print_help=False)
+        opts.since = parse_since(opts.since) if opts.since is not None else None
         spidercls = self._load(args[1])
         try:
             with blocking_database(self._options) as db:
                 names = reading.collections_of(db, args[1])
-                if opts.collection:
-                    names = [name for name in names if name == opts.collection]
                 if not names:
-                    where = f" in {opts.collection!r}" if opts.collection else ""
-                    sys.stderr.write(f"{args[1]} has stored nothing{where} in the database {db.name!r}\n")
+                    sys.stderr.write(f"{args[1]} has stored nothing in the database {db.name!r}\n")
+                if opts.collection is not None:
+                    names = [_named(opts.collection, names, args[1])]
                 self.exitcode = verbs[args[0]](db, spidercls, names, opts)
             sys.stdout.flush()
         except KeyboardInterrupt:
@@ -116,7 +119,7 @@ class Command(Checked, ScrapyCommand):
     def _status(
         self, db: Database[dict[str, Any]], spider: type[Spider], names: list[str], opts: argparse.Namespace
     ) -> int:
-        rows = [reading.status(db, spider.name, name) for name in names]
+        rows = [reading.status(db, spider.name, name, opts.since) for name in names]
         if opts.json:
             sys.stdout.write(json.dumps(reading.plain(rows)) + "\n")
             return 0
@@ -134,11 +137,10 @@ class Command(Checked, ScrapyCommand):
     def _export(
         self, db: Database[dict[str, Any]], spider: type[Spider], names: list[str], opts: argparse.Namespace
     ) -> int:
-        since = parse_since(opts.since) if opts.since else None
         if opts.format == "csv" and len(names) > 1:
             raise UsageError(f"csv has one table: name one with --collection ({', '.join(names)})", print_help=False)
         for name in names:
-            total, found = reading.documents(db, spider.name, name, since)
+            total, found = reading.documents(db, spider.name, name, opts.since)
             progress = Progress(name, total)
             out: reading.JsonLines | reading.Csv = (
                 reading.Csv(sys.stdout, reading.field_names(db, spider.name, name))
@@ -156,7 +158,7 @@ class Command(Checked, ScrapyCommand):
     ) -> int:
         counts: Counter[str] = Counter()
         for name in names:
-            for kept in db[name + reading.REJECTED].find(_query(spider, opts)):
+            for kept in db[name + REJECTED].find(_query(spider, opts)):
                 sys.stdout.write(reading.as_json({"collection": name, **kept}) + "\n")
                 counts[kept["code"]] += 1
         for code, number in counts.most_common():
@@ -185,7 +187,7 @@ class Command(Checked, ScrapyCommand):
             )
             total = ReplayReport()
             for name in names:
-                one = await replay.run(storage.collection(name + reading.REJECTED), query)
+                one = await replay.run(storage.collection(name + REJECTED), query)
                 total = ReplayReport(
                     total.stored + one.stored, total.refused + one.refused, total.skipped + one.skipped
                 )
@@ -226,7 +228,19 @@ class _Retried:
 
 
 def _query(spider: type[Spider], opts: argparse.Namespace) -> dict[str, Any]:
-    return {"spider": spider.name} | ({"code": opts.code} if opts.code else {})
+    query: dict[str, Any] = {"spider": spider.name}
+    if opts.code:
+        query["code"] = opts.code
+    if opts.since is not None:
+        query["rejected_at"] = {"$gte": opts.since}
+    return query
+
+
+def _named(name: str, names: list[str], spider: str) -> str:
+    if name not in names:
+        there = ", ".join(names) or "none"
+        raise UsageError(f"no collection {name!r} has items of {spider}; there are: {there}", print_help=False)
+    return name
 
 
 def _time(value: datetime | None) -> str:
@@ -239,10 +253,12 @@ def parse_since(text: str) -> datetime:
     Raises:
         UsageError: It is neither.
     """
-    if ago := re.fullmatch(r"(\d+)([mhd])", text):
-        return datetime.now(timezone.utc) - timedelta(**{AGO[ago[2]]: int(ago[1])})
     try:
+        if ago := re.fullmatch(r"(\d+)([mhd])", text, re.ASCII):
+            return datetime.now(timezone.utc) - timedelta(**{AGO[ago[2]]: int(ago[1])})
         given = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        raise UsageError(f"--since {text}: use 24h, 7d, 2024-05-01 or 2024-05-01T12:00", print_help=False) from None
-    return given if given.tzinfo else given.replace(tzinfo=timezone.utc)
+        return given.astimezone(timezone.utc) if given.tzinfo else given.replace(tzinfo=timezone.utc)
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"--since {text}: no time that there was; use 24h, 7d, 2024-05-01 or 2024-05-01T12:00", print_help=False
+        ) from None

@@ -67,7 +67,7 @@ class Version(NamedTuple):
     raw: bytes
     content_hash: str
     request_id: str
-    seen_at: datetime
+    changed_at: datetime
 
 
 @dataclass(slots=True, eq=False)
@@ -82,12 +82,14 @@ class Draft(Entry):
             one batch had the item several times.
         earlier: Versions that a later one of the same batch has replaced.
         seen_at: When it was scraped (aware, UTC).
+        drafted_at: When it came here: later than that, where a rejected item is tried again.
     """
 
     content_hash: str
     spider: str
     request_ids: dict[str, None]
     seen_at: datetime
+    drafted_at: datetime
     own_hash: bool = False
     earlier: tuple[Version, ...] = ()
 
@@ -108,14 +110,14 @@ class Draft(Entry):
         return list(last.values())
 
     def _version(self) -> Version:
-        return Version(self.raw, self.content_hash, self.request_id, self.seen_at)
+        return Version(self.raw, self.content_hash, self.request_id, self.drafted_at)
 
     def absorb(self, later: Self) -> None:
         """Take over a later version of the same item; each request stays counted."""
         self.earlier = (*self.earlier, self._version())
         Entry.absorb(self, later)
         self.content_hash, self.own_hash = later.content_hash, later.own_hash
-        self.seen_at = later.seen_at
+        self.seen_at, self.drafted_at = later.seen_at, later.drafted_at
         for one in later.request_ids:
             self.request_ids.pop(one, None)
             self.request_ids[one] = None
@@ -247,7 +249,7 @@ def _bookkeeping(draft: Draft, known: Known) -> dict[str, Any]:
         "spider": draft.spider,
         "first_seen": known.first_seen or draft.seen_at,
         "last_seen": max(known.last_seen or draft.seen_at, draft.seen_at),
-        "changed_at": draft.seen_at,
+        "changed_at": draft.drafted_at,
         "fetch_count": known.fetch_count + len(new),
         "content_hash": draft.content_hash,
         "request_ids": [*known.request_ids, *new][-REMEMBERED_REQUESTS:],

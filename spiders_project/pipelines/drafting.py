@@ -28,8 +28,18 @@ _PROCESS = uuid4().hex[:12]
 _numbers = count()
 
 
-def draft_item(item: Any, shape: Shape, spider: str, origin: Origin | None, known_id: str | None = None) -> Draft:
-    """Encode an item; ``known_id`` is the ``_id`` of a replayed one, for want of a key of its own.
+def draft_item(
+    item: Any,
+    shape: Shape,
+    spider: str,
+    origin: Origin | None,
+    *,
+    known_id: str | None = None,
+    seen_at: datetime | None = None,
+) -> Draft:
+    """Encode an item.
+
+    A replayed one has been scraped at ``seen_at``, and ``known_id`` is its ``_id`` for want of a key of its own.
 
     Raises:
         Rejection: It cannot be stored.
@@ -58,6 +68,7 @@ def draft_item(item: Any, shape: Shape, spider: str, origin: Origin | None, know
         raise Rejection(
             "too-large", f"{len(raw)} bytes as BSON; at most {MAX_BYTES} fit into MongoDB's 16 MiB", len(raw)
         )
+    now = datetime.now(timezone.utc)
     return Draft(
         id=key,
         raw=raw,
@@ -65,7 +76,8 @@ def draft_item(item: Any, shape: Shape, spider: str, origin: Origin | None, know
         own_hash=own_hash is not None,
         spider=spider,
         request_ids={origin.delivery.uid if origin else f"{_PROCESS}-{next(_numbers)}": None},
-        seen_at=datetime.now(timezone.utc),
+        seen_at=seen_at or now,
+        drafted_at=now,
     )
 
 
@@ -98,7 +110,7 @@ def reject_draft(refusal: Refusal, shape: Shape) -> Reject:
         code=refusal.code,
         reason=refusal.reason,
         request_id=draft.request_id,
-        rejected_at=draft.seen_at,
+        rejected_at=draft.drafted_at,
         holds=draft.holds,
     )
 

@@ -66,6 +66,8 @@ def encode(value: Any) -> Any:
         return _encode(value, 0)
     except _Unencodable as error:
         raise EncodeError(".".join(reversed(error.path)), error.reason) from None
+    except Exception as error:  # noqa: BLE001 - a property, a __str__ or an iterator of the user's may raise anything
+        raise EncodeError("", f"{type(error).__name__}: {error}") from None
 
 
 def decode(raw: bytes) -> dict[str, Any]:
@@ -127,7 +129,10 @@ def _decimal(value: Decimal, _depth: int) -> Any:
 
 
 def _datetime(value: datetime, _depth: int) -> datetime:
-    aware = value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
+    try:
+        aware = value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
+    except OverflowError:
+        raise _Unencodable(f"{value.isoformat()} lies outside of the years 1 to 9999 in UTC") from None
     return aware.replace(microsecond=aware.microsecond // 1000 * 1000)
 
 
@@ -136,7 +141,8 @@ def _date(value: date, _depth: int) -> datetime:
 
 
 @lru_cache(maxsize=4096)
-def _name(key: str) -> str:
+def field_name(key: str) -> str:
+    """The name of the field that a key becomes."""
     text = _text(key, 0).translate(_KEY_ESCAPES)
     return f"\uff04{text[1:]}" if text.startswith("$") else text
 
@@ -148,7 +154,10 @@ def _key(key: Any) -> str:
         key = key.decode("utf-8", "replace")
     elif isinstance(key, datetime | date | time):
         key = key.isoformat()
-    return _name(key if isinstance(key, str) else str(key))
+    try:
+        return field_name(key if isinstance(key, str) else str(key))
+    except ValueError as error:  # Python makes no text of an int of 5,000 digits
+        raise _Unencodable(f"a key of type {type(key).__name__} has no name: {error}") from None
 
 
 def _pairs(pairs: Any, depth: int) -> dict[str, Any]:
@@ -156,7 +165,7 @@ def _pairs(pairs: Any, depth: int) -> dict[str, Any]:
         raise _Unencodable(f"nested deeper than {MAX_DEPTH} levels, or inside itself")
     encoded: dict[str, Any] = {}
     for key, value in pairs:
-        name = _name(key) if type(key) is str else _key(key)
+        name = field_name(key) if type(key) is str else _key(key)
         if name in encoded:
             raise _Unencodable(f"two keys become the same field {name!r}")
         try:

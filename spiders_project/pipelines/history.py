@@ -148,7 +148,7 @@ class HistoryWriter:
             {
                 "_id": record_id,
                 "item_id": draft.id,
-                "changed_at": version.seen_at,
+                "changed_at": version.changed_at,
                 "spider": draft.spider,
                 "request_id": version.request_id,
                 "fields": fields,

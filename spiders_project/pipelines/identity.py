@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import bson
 
 from spiders_project.errors import RejectedItem
-from spiders_project.pipelines.encoder import CODEC
+from spiders_project.pipelines.encoder import CODEC, field_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from spiders_project.pipelines.shape import Shape
 
 _ID_BYTES = 16
+#: Values by which nothing is told from anything.
+EMPTY: tuple[Any, ...] = ("", b"", [], {})
 _canonical = json.JSONEncoder(sort_keys=True, default=repr, separators=(",", ":"), check_circular=False).encode
 
 
@@ -42,14 +44,25 @@ def item_id(fields: Mapping[str, Any], shape: Shape, origin: Origin | None) -> s
         RejectedItem: A key field is missing or empty.
     """
     if shape.key_fields:
-        key = [fields.get(name) for name in shape.key_fields]
+        key = [_at(fields, name) for name in shape.key_fields]
         for name, value in zip(shape.key_fields, key, strict=True):
-            if value is None or value == "":
+            if value is None or value in EMPTY:
                 raise RejectedItem(f"{name}: the key field is missing or empty")
         return digest([shape.name, key])
     if origin is not None:
         return digest([shape.name, origin.delivery.fingerprint.hex(), origin.ordinal])
     return digest([shape.name, digest(_what_matters(fields, shape))])
+
+
+def _at(fields: Mapping[str, Any], name: str) -> Any:
+    """The value of a field, or by its dotted path that of one within others."""
+    value = fields.get(field_name(name))
+    if value is not None or "." not in name:
+        return value
+    value = fields
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
 
 
 def content_hash(fields: Mapping[str, Any], shape: Shape) -> str:

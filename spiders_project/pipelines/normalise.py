@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from copy import copy
 from datetime import datetime, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unicodedata import is_normalized, normalize
 
 import attrs
 from itemadapter import ItemAdapter
 from pydantic import BaseModel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class NormalisePipeline:
@@ -20,9 +24,18 @@ class NormalisePipeline:
 
     def process_item(self, item: Any) -> Any:
         """Give the item on; a changed one is a copy, since a spider may go on with its own."""
-        fields = item if type(item) is dict else ItemAdapter(item) if ItemAdapter.is_item(item) else {}
+        fields = item if type(item) is dict else fields_of(item)
         changes = {name: spelt for name, value in fields.items() if (spelt := spell(value)) is not value}
         return with_fields(item, changes) if changes else item
+
+
+def fields_of(item: Any) -> Mapping[str, Any]:
+    """The fields of an item that have a value; none of what is no item."""
+    if dataclasses.is_dataclass(item) and not isinstance(item, type):
+        return {one.name: getattr(item, one.name) for one in dataclasses.fields(item) if hasattr(item, one.name)}
+    if attrs.has(type(item)):
+        return {one.name: getattr(item, one.name) for one in attrs.fields(type(item)) if hasattr(item, one.name)}
+    return ItemAdapter(item) if ItemAdapter.is_item(item) else {}
 
 
 def spell(value: Any) -> Any:
@@ -31,7 +44,10 @@ def spell(value: Any) -> Any:
         return value if value.isascii() or is_normalized("NFC", value) else normalize("NFC", value)
     if isinstance(value, datetime) and value.tzinfo is not timezone.utc:
         aware = value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value
-        return aware.astimezone(timezone.utc)
+        try:
+            return aware.astimezone(timezone.utc)
+        except OverflowError:
+            return value  # the storage rejects it
     return value
 
 
@@ -39,10 +55,12 @@ def with_fields(item: Any, changes: dict[str, Any]) -> Any:
     """A copy of an item with some fields changed."""
     if isinstance(item, BaseModel):
         return item.model_copy(update=changes)
-    if dataclasses.is_dataclass(item) and not isinstance(item, type):
-        return dataclasses.replace(item, **changes)
-    if attrs.has(type(item)):
-        return attrs.evolve(item, **changes)
-    copy = item.copy()
-    copy.update(changes)
-    return copy
+    if dataclasses.is_dataclass(item) or attrs.has(type(item)):
+        changed = copy(item)
+        # In place of making another one: that would ask for arguments which are no fields, and run what runs once.
+        for name, value in changes.items():
+            object.__setattr__(changed, name, value)
+    else:
+        changed = item.copy()
+        changed.update(changes)
+    return changed

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bson import Decimal128
 
 from spiders_project.pipelines.documents import OURS
+from spiders_project.pipelines.shape import HISTORY, REJECTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from pymongo.database import Database
-
-REJECTED = "_rejected"
-HISTORY = "_history"
 
 
 def collections_of(db: Database[dict[str, Any]], spider: str) -> list[str]:
@@ -30,17 +28,21 @@ def collections_of(db: Database[dict[str, Any]], spider: str) -> list[str]:
     return sorted(name for name in names if db[name].find_one(query) or db[name + REJECTED].find_one(query))
 
 
-def status(db: Database[dict[str, Any]], spider: str, name: str) -> dict[str, Any]:
-    """The figures of one collection."""
+def status(db: Database[dict[str, Any]], spider: str, name: str, since: datetime | None = None) -> dict[str, Any]:
+    """The figures of one collection; ``since`` a time, those of what is new, has changed or was rejected."""
     totals = {
         "documents": {"$sum": 1},
         "first_seen": {"$min": "$first_seen"},
         "last_seen": {"$max": "$last_seen"},
         "changed_at": {"$max": "$changed_at"},
     }
-    match = {"$match": {"spider": spider}}
-    found = next(iter(db[name].aggregate([match, {"$group": {"_id": None, **totals}}])), dict.fromkeys(totals))
-    reasons = db[name + REJECTED].aggregate([match, {"$group": {"_id": "$code", "items": {"$sum": 1}}}])
+    found = next(
+        iter(db[name].aggregate([_since(spider, "changed_at", since), {"$group": {"_id": None, **totals}}])),
+        dict.fromkeys(totals),
+    )
+    reasons = db[name + REJECTED].aggregate(
+        [_since(spider, "rejected_at", since), {"$group": {"_id": "$code", "items": {"$sum": 1}}}]
+    )
     return {
         "collection": name,
         "documents": found["documents"] or 0,
@@ -49,13 +51,15 @@ def status(db: Database[dict[str, Any]], spider: str, name: str) -> dict[str, An
     }
 
 
+def _since(spider: str, time: str, since: datetime | None) -> dict[str, Any]:
+    return {"$match": {"spider": spider} | ({time: {"$gte": since}} if since is not None else {})}
+
+
 def documents(
     db: Database[dict[str, Any]], spider: str, name: str, since: datetime | None
 ) -> tuple[int, Iterator[dict[str, Any]]]:
     """How many documents ``spider`` has in a collection, new or changed since a time; and they themselves."""
-    query: dict[str, Any] = {"spider": spider}
-    if since is not None:
-        query["changed_at"] = {"$gte": since}
+    query = _since(spider, "changed_at", since)["$match"]
     return db[name].count_documents(query), iter(db[name].find(query).batch_size(500))
 
 

@@ -50,7 +50,10 @@ def keepable(item: Any) -> tuple[Any, bool]:
             return encoded, True
     except UNENCODABLE:
         pass
-    return _excerpt(item, 0), False
+    try:
+        return _excerpt(item, 0), False
+    except Exception:  # noqa: BLE001 - a mapping of the user's may raise anything when it is read
+        return safe_repr(item)[:EXCERPT], False
 
 
 def _excerpt(value: Any, depth: int) -> Any:

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import attrs
 from bson import Decimal128, Int64
-from itemadapter import ItemAdapter
 from pydantic import BaseModel
 
-from spiders_project import items
 from spiders_project.delivery import Delivery, Origin
 from spiders_project.pipelines.normalise import NormalisePipeline
 from spiders_project.pipelines.reasons import Rejection
-from spiders_project.pipelines.shape import class_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import scrapy
     from pymongo.asynchronous.collection import AsyncCollection
 
     from spiders_project.pipelines.storage import Storage
@@ -37,16 +32,6 @@ class ReplayReport:
     skipped: int = 0
 
 
-def item_classes(spider: type[scrapy.Spider]) -> dict[str, type[Any]]:
-    """The item classes of the project and of a spider's module, by their paths.
-
-    Only these are ever made from what lies in MongoDB: a path that stands there is looked up, never imported.
-    """
-    modules = (items, sys.modules[spider.__module__])
-    kinds = {one for module in modules for one in vars(module).values() if isinstance(one, type)}
-    return {class_path(kind): kind for kind in kinds if ItemAdapter.is_item_class(kind)} | {class_path(dict): dict}
-
-
 def rebuild(fields: Any, kind: type[Any]) -> Any:
     """An item of class ``kind`` from its encoded fields; not validated.
 
@@ -57,9 +42,27 @@ def rebuild(fields: Any, kind: type[Any]) -> Any:
     if issubclass(kind, BaseModel):
         return kind.model_construct(**values)
     try:
-        return kind(**values) if dataclasses.is_dataclass(kind) or attrs.has(kind) else kind(values)
-    except (TypeError, KeyError) as error:
+        if dataclasses.is_dataclass(kind) or attrs.has(kind):
+            return _rebuild_class(values, kind)
+        return kind(values)
+    except Exception as error:  # noqa: BLE001 - a class of the user's may raise anything
         raise Rejection("fields", str(error)) from None
+
+
+def _rebuild_class(values: dict[str, Any], kind: type[Any]) -> Any:
+    if dataclasses.is_dataclass(kind):
+        arguments = {one.name: one.name for one in dataclasses.fields(kind) if one.init}
+        derived = {one.name for one in dataclasses.fields(kind) if not one.init}
+    else:
+        arguments = {one.name: one.alias for one in attrs.fields(kind) if one.init}
+        derived = {one.name for one in attrs.fields(kind) if not one.init}
+    given = {arguments.get(name, name): value for name, value in values.items() if name not in derived}
+    item = kind(**given)
+    # What the class makes of its other fields is newer than what was kept.
+    for name in derived & values.keys():
+        if not hasattr(item, name):
+            object.__setattr__(item, name, values[name])
+    return item
 
 
 def _plain(value: Any) -> Any:
@@ -100,6 +103,8 @@ class Replay:
     async def run(self, rejected: AsyncCollection[dict[str, Any]], query: Mapping[str, Any]) -> ReplayReport:
         """Try what ``query`` finds in ``rejected``; an item that is stored leaves it, all others stay.
 
+        One whose document was seen after it was rejected leaves it, too, and the document stays as it is.
+
         The caller deletes nothing and closes the storage; until then stored items may still be in ``rejected``.
         """
         report = ReplayReport()
@@ -124,7 +129,7 @@ class Replay:
         stub = {"_id": kept["_id"], "rejected_at": kept["rejected_at"]}
         try:
             item = self._normalise(self._validate(rebuild(kept["item"], self._kinds[kept["item_class"]])))
-            await self._storage.put(item, Origin(delivery, 0), kept["item_id"])
+            await self._storage.put(item, Origin(delivery, 0), known_id=kept["item_id"], seen_at=kept["rejected_at"])
         except Rejection:
             report.refused += 1
         else:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from spiders_project import items, statnames
+from spiders_project import statnames
 from spiders_project.errors import StorageError
 from spiders_project.pipelines.buffer import Batcher, Room
 from spiders_project.pipelines.client import connect, database, wait_until_usable
@@ -17,12 +17,14 @@ from spiders_project.pipelines.history import HistoryWriter
 from spiders_project.pipelines.indexes import ensure_indexes, index_model
 from spiders_project.pipelines.options import StorageOptions
 from spiders_project.pipelines.patience import Patience
+from spiders_project.pipelines.reasons import Rejection
 from spiders_project.pipelines.rejects import RejectsWriter
-from spiders_project.pipelines.shape import Shape, shape_of
+from spiders_project.pipelines.shape import DICT_COLLECTION, Shape, class_path, item_classes, shape_of
 from spiders_project.pipelines.writer import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
 
     from pymongo import AsyncMongoClient
     from pymongo.asynchronous.collection import AsyncCollection
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 
     from spiders_project.delivery import Origin
     from spiders_project.pipelines.documents import Draft
-    from spiders_project.pipelines.reasons import Rejection
     from spiders_project.pipelines.rejects import Reject
     from spiders_project.pipelines.writer import Refusal
 
@@ -45,7 +46,7 @@ class Storage:
         options: How.
         spider: The spider's name.
         count: Called with a stat's name and a number.
-        kinds: Item classes whose indexes are made at start; those of others, when the first item comes.
+        kinds: Item classes that are checked, and whose indexes are made, at start; others when the first item comes.
     """
 
     def __init__(
@@ -72,8 +73,9 @@ class Storage:
         """Return when MongoDB can be written to; waits while it is away.
 
         Raises:
-            StorageError: It answers, and will not do what is asked.
+            StorageError: It answers, and will not do what is asked; or an item class asks for what cannot be.
         """
+        shapes = [shape_of(kind, self.spider, self.options.item_keys) for kind in self._kinds]
         self._client = connect(self.options)
         self._db = database(self._client, self.options)
         try:
@@ -81,8 +83,10 @@ class Storage:
         except StorageError:
             await self._client.close()
             raise
-        for kind in self._kinds:
-            self._shape(kind)
+        for shape in shapes:
+            # The collections of those without are made by their first item, if this worker ever has one.
+            if shape.indexes:
+                self._index(shape)
 
     def collection(self, name: str) -> AsyncCollection[dict[str, Any]]:
         """A collection of the open storage, as the storage itself uses it."""
@@ -110,18 +114,29 @@ class Storage:
     def _shape(self, kind: type[Any]) -> Shape:
         shape = self._shapes.get(kind)
         if shape is None:
-            shape = self._shapes[kind] = shape_of(kind, self.spider, self.options.item_keys)
+            try:
+                shape = shape_of(kind, self.spider, self.options.item_keys)
+            except StorageError as error:
+                # Nobody could check it at the start. Its items are kept where those are that have no class.
+                shape = Shape(kind.__name__, class_path(kind), DICT_COLLECTION, problem=str(error))
+            self._shapes[kind] = shape
             self._index(shape)
         return shape
 
-    async def put(self, item: Any, origin: Origin | None, known_id: str | None = None) -> None:
+    async def put(
+        self, item: Any, origin: Origin | None, *, known_id: str | None = None, seen_at: datetime | None = None
+    ) -> None:
         """Take an item; returns once it is buffered, later when the buffer is full.
+
+        A replayed one has been scraped at ``seen_at``, and ``known_id`` is its ``_id`` for want of a key of its own.
 
         Raises:
             Rejection: It cannot be stored; the caller decides what becomes of it.
         """
         shape = self._shape(type(item))
-        draft = draft_item(item, shape, self.spider, origin, known_id)
+        if shape.problem:
+            raise Rejection("class", shape.problem)
+        draft = draft_item(item, shape, self.spider, origin, known_id=known_id, seen_at=seen_at)
         await self._enter(draft, origin)
         self._batcher(shape).add(draft)
 
@@ -234,6 +249,6 @@ def storage_of(crawler: Crawler) -> Storage:
             StorageOptions.from_settings(crawler.settings),
             crawler.spidercls.name,
             crawler.stats.inc_value,
-            [one for one in vars(items).values() if isinstance(one, type) and hasattr(one, "indexes")],
+            item_classes(crawler.spidercls).values(),
         )
     return storage

@@ -123,6 +123,15 @@ def test_export_since_leaves_out_what_has_not_changed(crawled, scrapy, mongo_db)
     assert len(scrapy("export", "catalogue", "--since", "2020-01-01").stdout.splitlines()) == 2
 
 
+def test_status_since_counts_what_is_new(crawled, scrapy, mongo_db):
+    crawled(product("1"), product("2"), Product.model_construct(sku="3"))
+    mongo_db.products.update_one({"sku": "1"}, [{"$set": {"changed_at": {"$subtract": ["$$NOW", 7_200_000]}}}])
+    mongo_db.products_rejected.update_one({}, [{"$set": {"rejected_at": {"$subtract": ["$$NOW", 7_200_000]}}}])
+
+    assert "products: 1 documents" in scrapy("status", "catalogue", "--since", "1h").stdout
+    assert "0 rejected" in scrapy("status", "catalogue", "--since", "1h").stdout
+
+
 def test_rejected_items_are_shown_and_stored_once_their_reason_is_gone(crawled, scrapy, mongo_db):
     crawled({"name": "a"}, {"name": "b"}, schemas={"catalogue": PRICED})
     shown = [json.loads(line) for line in scrapy("rejected", "catalogue").stdout.splitlines()]
@@ -181,7 +190,13 @@ def test_a_class_named_in_mongodb_is_never_imported(crawled, scrapy, mongo_db):
         (["status"], "status|export|rejected|retry"),
         (["forget", "catalogue"], "status|export|rejected|retry"),
         (["status", "nobody"], "no spider 'nobody'; there are catalogue"),
-        (["export", "catalogue", "--since", "yesterday"], "--since yesterday: use 24h"),
+        (["export", "catalogue", "--since", "yesterday"], "--since yesterday: no time that there was; use 24h"),
+        (["status", "catalogue", "--since", "99999999999d"], "--since 99999999999d: no time that there was"),
+        (["status", "catalogue", "--since", ""], "--since : no time that there was"),
+        (
+            ["status", "catalogue", "--collection", "nope"],
+            "no collection 'nope' has items of catalogue; there are: none",
+        ),
     ],
 )
 def test_wrong_use_is_explained(scrapy, args, message):

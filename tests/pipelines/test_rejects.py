@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -36,6 +37,50 @@ def test_what_only_the_driver_cannot_encode_is_rejected_too(opened, mongo_db, se
 
     assert asyncio.run(run()).code == "unencodable"
     assert mongo_db.items_rejected.find_one()["item"] == {"pattern": repr(item["pattern"])}
+
+
+class Broken:
+    def __repr__(self):
+        raise RuntimeError("no repr")
+
+
+class BrokenItem(dict):
+    def items(self):
+        raise RuntimeError("no items")
+
+
+EAST, WEST = (timezone(timedelta(hours=hours)) for hours in (5, -5))
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"t": datetime(1, 1, 1, tzinfo=EAST)},
+        {"t": datetime.max.replace(tzinfo=WEST)},
+        {10**5000: 1},
+        {"a": {"b": Broken()}},
+        BrokenItem(a=1),
+    ],
+    ids=["before the calendar", "after the calendar", "endless key", "no repr", "no items"],
+)
+@pytest.mark.parametrize("from_a_request", [True, False])
+def test_what_python_itself_cannot_turn_into_anything_is_rejected_too(opened, settled, item, from_a_request):
+    origin = settled.origin("a") if from_a_request else None
+
+    async def run():
+        async with opened() as storage:
+            with pytest.raises(Rejection) as raised:
+                await storage.put(item, origin)
+            await storage.reject(item, origin, raised.value)
+            documents = [one async for one in storage.collection("items_rejected").find()]
+            assert documents == []
+            await storage.drain()
+            names = await storage.collection("items_rejected").database.list_collection_names()
+        return raised.value, names
+
+    rejection, names = asyncio.run(run())
+    assert rejection.code == "unencodable"
+    assert [name.endswith("_rejected") for name in names] == [True]
 
 
 def test_workers_that_reject_the_same_item_at_once_keep_it_once(opened, mongo_db, settled):
