@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -10,14 +9,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from bson import Decimal128
 from jsonschema import SchemaError, ValidationError
 from jsonschema.validators import validator_for
-from pydantic import BaseModel, TypeAdapter
-from pydantic import ValidationError as PydanticError
-from pydantic.dataclasses import is_pydantic_dataclass
 from referencing import Registry
 from scrapy.exceptions import DropItem
 
 from spiders_project.delivery import current_origin
 from spiders_project.errors import ConfigError
+from spiders_project.pipelines.conformity import Conformity, is_pydantic
 from spiders_project.pipelines.encoder import EncodeError, encode
 from spiders_project.pipelines.reasons import Rejection
 from spiders_project.pipelines.shape import look_up
@@ -49,6 +46,7 @@ class Validator:
     def __init__(self, schemas: Mapping[str, Any], spider: str) -> None:
         self._spider = spider
         self._schemas = {name: _schema_validator(name, schema) for name, schema in schemas.items()}
+        self._conform = Conformity()
         self._checks: dict[type[Any], list[Callable[[Any], Any]]] = {}
 
     def __call__(self, item: Any) -> Any:
@@ -66,32 +64,12 @@ class Validator:
 
     def _checks_of(self, kind: type[Any]) -> list[Callable[[Any], Any]]:
         checks: list[Callable[[Any], Any]] = []
-        if issubclass(kind, BaseModel) or is_pydantic_dataclass(kind):
-            checks.append(_pydantic_check(kind))
+        if is_pydantic(kind):
+            checks.append(self._conform)
         schema = look_up(self._schemas, kind, self._spider)
         if schema is not None:
             checks.append(_schema_check(schema))
         return checks
-
-
-def _pydantic_check(kind: type[Any]) -> Callable[[Any], Any]:
-    adapter = TypeAdapter(kind)
-
-    def fields(item: Any) -> dict[str, Any]:
-        if isinstance(item, BaseModel):
-            return {**item.__dict__, **(item.__pydantic_extra__ or {})}
-        return {field.name: getattr(item, field.name) for field in dataclasses.fields(item)}
-
-    def check(item: Any) -> Any:
-        # From its fields: an instance would be believed as it is, even if built by model_construct().
-        try:
-            return adapter.validate_python(fields(item), by_name=True)
-        except PydanticError as error:
-            first = error.errors(include_url=False, include_context=False)[0]
-            path = ".".join(str(part) for part in first["loc"])
-            raise Rejection(f"invalid-{first['type']}", f"{path}: {first['msg']}") from None
-
-    return check
 
 
 def _schema_validator(name: str, schema: Any) -> Any:
