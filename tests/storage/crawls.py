@@ -56,6 +56,8 @@ class _Site(BaseHTTPRequestHandler):
 
     def do_GET(self):
         body = self.path.rsplit("/", 1)[-1].encode()
+        if self.path.endswith(".png"):
+            body = self.server.picture
         self.send_response(200)
         self.send_header("Content-Type", "text/plain")
         self.send_header("Content-Length", str(len(body)))
@@ -67,10 +69,11 @@ class _Site(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def site():
-    """A site whose page ``/7`` says ``7``."""
+def site(picture=b""):
+    """A site whose page ``/7`` says ``7``, and whose every ``.png`` is ``picture``."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Site) as server:
         server.daemon_threads = True
+        server.picture = picture
         Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()

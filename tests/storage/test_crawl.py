@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO
 
-from tests.storage.crawls import SETTINGS, SPIDER
+from PIL import Image
+
+from tests.storage.crawls import SETTINGS, SPIDER, site
 
 
 def test_every_item_is_stored_once(crawl, mongo_db, numbers):
@@ -43,6 +46,34 @@ def test_feed_exports_and_files_work_beside_mongodb(crawl, mongo_db, tmp_path, n
     assert (tmp_path / "files" / file["path"]).read_bytes() == b"cover"
     (line,) = (tmp_path / "books.jsonl").read_text().splitlines()
     assert json.loads(line) == {"isbn": "1", "price": "1.20", "file_urls": [file["url"]], "files": [file]}
+
+
+IMAGES = """
+import scrapy
+
+class Covers(scrapy.Spider):
+    name = "covers"
+
+    async def start(self):
+        yield scrapy.Request("{site}/1")
+
+    def parse(self, response):
+        yield {{"isbn": "1", "image_urls": [response.urljoin("/cover.png")]}}
+"""
+
+
+def test_images_are_linked_from_their_document(crawl, mongo_db, tmp_path):
+    picture = BytesIO()
+    Image.new("RGB", (7, 5)).save(picture, "PNG")
+    with site(picture.getvalue()) as url:
+        pipelines = SETTINGS["ITEM_PIPELINES"] | {"scrapy.pipelines.images.ImagesPipeline": 300}
+        with crawl(IMAGES.format(site=url), ITEM_PIPELINES=pipelines, IMAGES_STORE=str(tmp_path / "images")) as run:
+            assert run.wait() == 0, run.log
+
+    (book,) = mongo_db["items"].find()
+    (image,) = book["images"]
+    with Image.open(tmp_path / "images" / image["path"]) as stored:
+        assert stored.size == (7, 5)
 
 
 BAD = """
