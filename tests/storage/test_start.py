@@ -72,6 +72,29 @@ def test_a_wrong_uri_is_told_so_without_its_password(refused, uri):
     assert "MONGO_URI is not usable" in refused(MONGO_URI=uri)
 
 
+def test_a_write_concern_that_the_server_cannot_have_is_told_so(refused):
+    assert "MONGO_WRITE_CONCERN = 2 cannot be had from this MongoDB" in refused(MONGO_WRITE_CONCERN="2")
+
+
+def test_a_class_of_the_spiders_module_that_says_what_cannot_be_is_told_so(crawl):
+    spider = """
+import scrapy
+
+class Book(scrapy.Item):
+    collection = "a..b"
+
+class Books(scrapy.Spider):
+    name = "books"
+
+    async def start(self):
+        yield Book()
+"""
+    with crawl(spider) as run:
+        run.wait()
+        assert run.finish_reason == "storage_error", run.log
+        assert "The crawl cannot begin: Book.collection = 'a..b': MongoDB takes no such name" in run.log
+
+
 def test_another_reactor_than_asyncios_is_refused(refused):
     log = refused(TWISTED_REACTOR="twisted.internet.epollreactor.EPollReactor")
 
