@@ -58,6 +58,8 @@ def _step(name: str, spec: CrawlSpec, held: Wanted | None, *, waits: bool) -> St
     if changed or not held.declared:
         return Step(name, "change" if held.state == "up" else "register", what or "it was started by hand", spec)
     rests = "its run is done; `start` begins another" if held.outcome == "done" else _starter(spec)
+    if held.held and spec.after:
+        rests = "it was stopped by hand: `start` lets it come after the other one again"
     return Step(name, "keep", "runs as declared" if held.state == "up" else rests)
 
 

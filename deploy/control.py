@@ -161,7 +161,7 @@ class Control:
         raise DeployError("\n".join(errors))
 
     def seed(self, wanted: Wanted) -> None:
-        """Push the seeds of its file.
+        """Push the seeds of its file; an entry that is none is said and left out.
 
         Raises:
             DeployError: The file cannot be read, or Redis does not take them.
@@ -174,8 +174,10 @@ class Control:
                 report = push_seeds(self.client, seeds_key(wanted.spec), read_entries(file))
         except OSError as error:
             raise DeployError(f"{wanted.name}: the seeds {path} cannot be read: {error.strerror}") from error
-        if report.refused_count:
-            raise DeployError(f"{wanted.name}: {report.refused_count} entries of {path} are no seeds")
+        for refusal in report.refused:
+            say(f"{wanted.name}: {path}, line {refusal.line} is no seed: {refusal.reason}")
+        if report.refused_count > len(report.refused):
+            say(f"{wanted.name}: {report.refused_count} entries of {path} in all are no seeds")
 
     def drained(self) -> set[str]:
         """The nodes that ``deploy drain`` keeps free of new work."""

@@ -54,6 +54,7 @@ class Wanted(BaseModel):
         reason: In words.
         waiting: Starts that wait for the end of this run (overlap = "queue").
         followed: The run of the crawl that it comes ``after`` to which it was started last.
+        held: It was stopped by hand: the end of the crawl that it comes ``after`` starts it no more, until it is started.
         seeded: The run for which its file of seeds was pushed last.
         patience: How long its workers are given to finish their pages when it is stopped, in seconds.
         revision: Grows with each write.
@@ -73,21 +74,30 @@ class Wanted(BaseModel):
     reason: str = ""
     waiting: int = 0
     followed: int = 0
+    held: bool = False
     seeded: int = 0
     patience: float | None = None
     revision: int = 0
 
     def started(self, now: float, **changes: Any) -> Wanted:
         """A new run of it."""
-        run = {"state": "up", "run": self.run + 1, "started_at": now, "ended_at": None, "outcome": "", "reason": ""}
+        ends = {"ended_at": None, "outcome": "", "reason": "", "held": False}
+        run = {"state": "up", "run": self.run + 1, "started_at": now, **ends}
         return self.model_copy(update={**run, **changes})
 
+    def stopped(self, patience: float) -> Wanted:
+        """The same, to end if it runs, and held: neither a start that waits nor another crawl's end begins it again."""
+        held = self.model_copy(update={"held": True, "waiting": 0})
+        down = {"state": "down", "reason": "stopped", "patience": patience}
+        return held.model_copy(update=down) if self.state == "up" else held
+
     def specified(self, spec: CrawlSpec, others: Mapping[str, Wanted]) -> Wanted:
-        """The same, to run as ``spec`` says; what ended before it was to wait for it is not waited for."""
+        """The same, to run as ``spec`` says; what ended before it was to wait for it, or while it was held, is over."""
         before = others.get(spec.after.crawl) if spec.after else None
         ended = before.run if before and before.ended_at else 0
         waits = spec.after and self.spec.after and spec.after.crawl == self.spec.after.crawl
-        return self.model_copy(update={"spec": spec, "followed": self.followed if waits else ended})
+        followed = (max(self.followed, ended) if self.held else self.followed) if waits else ended
+        return self.model_copy(update={"spec": spec, "followed": followed})
 
     def scaled(self, workers: int) -> Wanted:
         """The same with so many workers."""
@@ -97,7 +107,7 @@ class Wanted(BaseModel):
         """Whether a run of the crawl that it comes after has ended as it should, since it was last started for one."""
         after = self.spec.after
         before = others.get(after.crawl) if after else None
-        if after is None or before is None or before.ended_at is None or before.run <= self.followed:
+        if self.held or after is None or before is None or before.ended_at is None or before.run <= self.followed:
             return False
         return before.outcome == after.state or (after.state == "any" and before.outcome in {"done", "failed"})
 

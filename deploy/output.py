@@ -28,9 +28,11 @@ def print_json(data: Any) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> None:
-    """A table with a head; None is shown as ``-``."""
+    """A table with a head, or nothing where it would have no rows; None is shown as ``-``."""
     table = Table(*columns, title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for row in rows:
         table.add_row(*("-" if cell is None else str(cell) for cell in row))
+    if not table.row_count:
+        return
     console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False, markup=False)
     console.print(table)

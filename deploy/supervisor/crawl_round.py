@@ -192,7 +192,8 @@ class CrawlRound:
             failure = Failure(job=job.id, node=job.node, why=verdict.why, at=now)
             self.seen.failures = [*self.seen.failures, failure][-_FAILURES_KEPT:]
             at_once = job.running_at is None or now - job.running_at < limits.stable
-            attempt = attempt + 1 if at_once else 1
+            in_a_row = at_once or verdict.state is State.OVERDUE  # else a long timeout would be tried for ever
+            attempt = attempt + 1 if in_a_row else 1
         if attempt > wanted.spec.retries:
             self.seen.given_up += 1
             return
@@ -234,7 +235,7 @@ class CrawlRound:
         looping = max(looping, max((job.attempt for job, _ in self.live), default=0))
         if self.seen.given_up or looping >= _LOOP:
             last = self.seen.failures[-1].why if self.seen.failures else ""
-            self.seen.problems.append(f"{CRASH_LOOPING}: workers fail at once, the last because {last}")
+            self.seen.problems.append(f"{CRASH_LOOPING}: workers fail in a row, the last because {last}")
         if self.seen.given_up >= max(1, wanted.spec.workers) and not self.live and not self._stopping:
             reason = f"{CRASH_LOOPING}: every worker failed {wanted.spec.retries + 1} times in a row"
             self._decision.ends[self.name] = "failed", reason

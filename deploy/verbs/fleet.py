@@ -25,7 +25,8 @@ def stop_command(spider: str, wait: float) -> None:
     """End all workers of a crawl on all nodes, and see that they have ended.
 
     Also those that were started by curl. A worker finishes the pages in its hands, for at most --wait seconds, then
-    drops them, then is killed. What it held goes back to the frontier.
+    drops them, then is killed. What it held goes back to the frontier. A crawl that comes after another one stays
+    down when that one ends, until it is started.
 
     \b
     Example:
@@ -34,9 +35,8 @@ def stop_command(spider: str, wait: float) -> None:
     control = Control.open()
     spec, _ = control.spec(spider)
     held = control.crawls.get(spider)
-    if held and held.state == "up":
-        change = {"state": "down", "reason": "stopped", "waiting": 0, "patience": wait}
-        held = control.crawls.update(spider, lambda known: known.model_copy(update=change))
+    if held:
+        held = control.crawls.update(spider, lambda known: known.stopped(wait))
     jobs = [job.id for job in jobs_of(control, spider)]
 
     def ended() -> bool:
@@ -62,6 +62,8 @@ def stop_command(spider: str, wait: float) -> None:
     cancel(control.nodes, others, wait_seconds=wait).check()
     if not jobs and not others:
         say(f"no worker of {spider} runs")
+    if held and held.spec.after:
+        say(f"{spider} does not come after {held.spec.after.crawl} any more until `python -m deploy start {spider}`")
     for job in (*jobs, *(job.id for job in others)):
         say(f"ended {job}")
     for error in listed.failed.values():

@@ -100,6 +100,8 @@ def _print(outcomes: list[Outcome], *, with_error: bool) -> None:
         row = (one.node, one.id, one.spider, one.state, one.reason, *times, *(stats.get(name) for name in counts))
         rows.append((*row, _last_line(one.record)) if with_error else row)
     columns = ("node", "job", "spider", "state", "reason", "started", "lasted", *counts)
+    if not rows:
+        say("no such jobs")
     print_table((*columns, "last error") if with_error else columns, rows)
 
 
@@ -162,6 +164,8 @@ def history_command(*, spider: str, limit: int, as_json: bool) -> None:
     """
     with _redis() as client:
         found = list(islice((one for one in records.newest(client) if one.spider == spider), limit))
+    if not found:
+        say(f"no job of a spider {spider!r} has left a record; `python -m deploy jobs` shows what the nodes know")
     if as_json:
         print_json([records.as_json(one) for one in found])
         return

@@ -6,7 +6,7 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
@@ -84,6 +84,7 @@ class Farm:
         redis_url: str = "",
         fleet: Callable[[], Fleet] = Fleet,
         limits: Limits = QUICK,
+        **wiring: Callable[..., Any],
     ) -> Iterator[Supervisor]:
         """A supervisor in a thread of its own."""
         stopped = threading.Event()
@@ -96,6 +97,7 @@ class Farm:
                 say=lambda text: self.events.append(f"{time.monotonic() % 1000:.1f} {text}"),
                 limits=limits,
                 lease_seconds=lease_seconds,
+                **wiring,
             )
             thread = threading.Thread(target=supervisor.run, args=[stopped])
             thread.start()

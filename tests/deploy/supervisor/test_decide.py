@@ -126,6 +126,14 @@ def test_a_job_over_its_timeout_is_ended_and_replaced():
     assert starts(decision) == ["n2"]
 
 
+def test_jobs_over_a_long_timeout_are_not_replaced_for_ever():
+    old = job("j", at=NOW - 200, attempt=2)
+    decision = decided(
+        world([node("n1", running=["j"])], [wanted(timeout=100.0, retries=2)], [old], beating=("j",)),
+    )
+    assert (decision.seen["c"].given_up, starts(decision)) == (1, [])
+
+
 @pytest.mark.parametrize(("attempt", "pause"), [(0, 0), (1, 2), (2, 4), (3, 8), (9, 60)])
 def test_one_that_fails_at_once_is_replaced_later_and_later(attempt, pause):
     crashed = job("j", at=NOW - 3, attempt=attempt)

@@ -82,6 +82,23 @@ def test_what_comes_after_a_run_is_started_once_for_it(redis_client):
         assert (crawls.get("b").run, crawls.get("b").state, crawls.get("b").followed) == (1, "up", 2)
 
 
+def test_what_was_stopped_by_hand_comes_after_nothing_until_it_is_started(redis_client):
+    crawls = Crawls(redis_client)
+    spec = CrawlSpec(spider="b", after=After(crawl="a", state="done"), overlap="replace")
+    crawls.start("a", CrawlSpec(spider="a"))
+    crawls.start("b", spec)
+    crawls.update("b", lambda held: held.stopped(1.0).ended(1.0, "stopped", "stopped"))
+    crawls.update("a", lambda held: held.ended(2.0, "done", "x"))
+    crawls.follow("b", crawls.all())
+    assert (crawls.get("b").run, crawls.get("b").state) == (1, "idle")
+    crawls.start("b", spec)
+    crawls.follow("b", crawls.all())
+    assert crawls.get("b").run == 2, "what ended while it was held is over"
+    crawls.update("a", lambda held: held.started(3.0).ended(4.0, "done", "x"))
+    crawls.follow("b", crawls.all())
+    assert crawls.get("b").run == 3
+
+
 def test_a_crawl_that_nobody_knows_cannot_be_changed(redis_client):
     with pytest.raises(UsageError, match="no crawl 'x'"):
         Crawls(redis_client).update("x", lambda held: held)
