@@ -54,7 +54,7 @@ class Wanted(BaseModel):
         reason: In words.
         waiting: Starts that wait for the end of this run (overlap = "queue").
         followed: The run of the crawl that it comes ``after`` to which it was started last.
-        held: It was stopped by hand: the end of the crawl that it comes ``after`` starts it no more, until it is started.
+        held: It was stopped by hand: until it is started, the end of the crawl that it comes ``after`` does not.
         seeded: The run for which its file of seeds was pushed last.
         patience: How long its workers are given to finish their pages when it is stopped, in seconds.
         revision: Grows with each write.
