@@ -243,8 +243,8 @@ def test_a_request_that_kills_its_worker_becomes_a_dead_letter(site, crawl):
     assert killed.wait() == -signal.SIGKILL
     run.start()
     run.finish()
-    (letter,) = run.dead
-    assert (letter["reason"], letter["attempts"]) == ("deliveries", 1)
+    # The page with the link may have died with it, where its ack had not gone out.
+    assert {(letter["reason"], letter["attempts"]) for letter in run.dead} == {("deliveries", 1)}
     assert len(tree.seen("/ok")) == 1
 
 

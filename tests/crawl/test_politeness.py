@@ -207,7 +207,7 @@ def test_a_slow_robots_txt_counts_as_a_visit_for_workers_that_do_not_know_its_cr
     run.finish()
     assert set(run.stored) == tree.expected
     assert_gaps([one.at for one in tree.seen("/") if one.at > known], 1)
-    assert len(tree.seen("/robots.txt")) == 3
+    assert len(tree.seen("/robots.txt")) >= 2, "who had a page read it first"
 
 
 def assert_gaps(arrivals, delay):
