@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import redis
 
 from deploy import keys
-from deploy.environment import asking_redis
 from deploy.errors import DeployError
+from deploy.redis_errors import spoken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ def claimed(client: redis.Redis | None, project: str, version: str) -> Iterator[
         yield
         return
     key, mine = keys.releasing(project, version), f"{socket.gethostname()}:{os.getpid()} {uuid.uuid4().hex}"
-    with asking_redis():
+    with spoken():
         taken = client.set(key, mine, nx=True, ex=CLAIM_SECONDS)
         holder = b"" if taken else client.get(key) or b""
     if not taken:

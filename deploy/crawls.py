@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from deploy import keys
-from deploy.errors import DeployError, UsageError
+from deploy.errors import DeployError, LeaseLost, UsageError
 from deploy.fleet import CrawlSpec
 from deploy.redis_errors import spoken
 
@@ -232,10 +232,6 @@ class Crawls:
 def never_started(name: str) -> str:
     """What is said of a crawl that has no record."""
     return f"no crawl {name!r} was ever started or applied here: `python -m deploy status` shows those that were"
-
-
-class LeaseLost(DeployError):  # noqa: N818 - the name of the state
-    """Another supervisor acts; raised by whoever writes with an old token."""
 
 
 def _parsed(name: bytes, text: bytes) -> Wanted:

@@ -8,13 +8,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, cast
 
-from deploy.environment import asking_redis
+from deploy import keys
+from deploy.redis_errors import spoken
 
 if TYPE_CHECKING:
     import redis
-
-#: Hash: the node's name in scrapy.cfg → since when, in unix seconds.
-KEY = "fleet:drained"
 
 
 def set_draining(client: redis.Redis, name: str, *, draining: bool) -> None:
@@ -23,21 +21,21 @@ def set_draining(client: redis.Redis, name: str, *, draining: bool) -> None:
     Raises:
         DeployError: Redis does not take it; as the other functions here.
     """
-    with asking_redis():
+    with spoken():
         if draining:
-            client.hsetnx(KEY, name, f"{time.time():.3f}")
+            client.hsetnx(keys.DRAINED, name, f"{time.time():.3f}")
         else:
-            client.hdel(KEY, name)
+            client.hdel(keys.DRAINED, name)
 
 
 def drained(client: redis.Redis) -> dict[str, float]:
     """Since when each drained node is, in unix seconds, by name."""
-    with asking_redis():
-        flags = cast("dict[bytes, bytes]", client.hgetall(KEY))
+    with spoken():
+        flags = cast("dict[bytes, bytes]", client.hgetall(keys.DRAINED))
     return {name.decode(): float(since) for name, since in flags.items()}
 
 
 def is_draining(client: redis.Redis, name: str) -> bool:
     """Whether the node called ``name`` is to get no new work."""
-    with asking_redis():
-        return bool(client.hexists(KEY, name))
+    with spoken():
+        return bool(client.hexists(keys.DRAINED, name))

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import redis
-
-from deploy.errors import ConnectError, DeployError, UsageError
+from deploy.errors import ConnectError, UsageError
 from deploy.local.info import StackInfo
 from deploy.seed import redis_client
 from deploy.targets import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
+
+    import redis
 
 STACK_DIRECTORY = ".local"
 
@@ -65,19 +63,3 @@ def redis_if_reachable(root: Path) -> redis.Redis | None:
         return redis_client(url) if url else None
     except ConnectError:
         return None
-
-
-@contextmanager
-def asking_redis() -> Iterator[None]:
-    """Turn what Redis raises into what the user can do about it.
-
-    Raises:
-        ConnectError: It does not answer.
-        DeployError: It refuses.
-    """
-    try:
-        yield
-    except (redis.ConnectionError, redis.TimeoutError) as error:
-        raise ConnectError(f"Redis does not answer any more: {error}") from error
-    except redis.RedisError as error:
-        raise DeployError(f"Redis refuses: {error}; may this user touch keys that begin with fleet: ?") from error

@@ -39,3 +39,7 @@ class VersionInUse(NodeError):  # noqa: N818 - the name of the state, as in the 
 
 class NodeUnreachable(NodeError, ConnectError):  # noqa: N818 - the name of the state, as in the docs
     """A node refuses connections or does not answer in time; raised by ``client``."""
+
+
+class LeaseLost(DeployError):  # noqa: N818 - the name of the state
+    """Another supervisor acts; raised by whoever writes with an old token."""

@@ -5,29 +5,27 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, cast
 
-from deploy.environment import asking_redis
+from deploy import keys
+from deploy.redis_errors import spoken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import redis
 
-#: Hash: the node's name → when it last answered, in unix seconds.
-KEY = "fleet:heard"
-
 
 def hear(client: redis.Redis | None, names: Iterable[str]) -> None:
     """Note that these nodes have answered just now."""
     if client is not None:
-        with asking_redis():
+        with spoken():
             for name in names:
-                client.hset(KEY, name, f"{time.time():.3f}")
+                client.hset(keys.HEARD, name, f"{time.time():.3f}")
 
 
 def last_heard(client: redis.Redis | None) -> dict[str, float]:
     """When each node last answered anybody, in unix seconds, by name."""
     if client is None:
         return {}
-    with asking_redis():
-        times = cast("dict[bytes, bytes]", client.hgetall(KEY))
+    with spoken():
+        times = cast("dict[bytes, bytes]", client.hgetall(keys.HEARD))
     return {name.decode(): float(at) for name, at in times.items()}

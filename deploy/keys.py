@@ -19,8 +19,16 @@ EVENTS = "fleet:events"
 
 #: Hash job id → why: jobs that are to end and hear no signal; their workers read it.
 ENDING = FLEET_ENDING
-#: Those that crawls and their supervisor write.
-ALL = (CRAWLS, PLACED, SEEN, LEASE, TOKEN, ENDING, EVENTS)
+#: Hash timer → JSON ``TimerState``.
+TIMERS = "fleet:timers"
+#: Hash node and version → JSON: withdrawals that could not be made yet.
+WITHDRAWALS = "fleet:withdrawals"
+#: Hash node → since when no new work goes there.
+DRAINED = "fleet:drained"
+#: Hash node → when it last answered.
+HEARD = "fleet:heard"
+#: All that have one name.
+ALL = (CRAWLS, PLACED, SEEN, LEASE, TOKEN, ENDING, EVENTS, TIMERS, WITHDRAWALS, DRAINED, HEARD)
 
 
 def releasing(project: str, version: str) -> str:

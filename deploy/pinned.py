@@ -6,21 +6,19 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
-from deploy.environment import asking_redis
+from deploy import keys
+from deploy.redis_errors import spoken
 
 if TYPE_CHECKING:
     import redis
-
-#: Hash crawl → JSON of what is wanted of it; written by ``start`` and the supervisor.
-KEY = "fleet:crawls"
 
 
 def pinned_versions(client: redis.Redis | None) -> dict[str, str]:
     """Why each such version stays; nothing is known while Redis is away."""
     if client is None:
         return {}
-    with asking_redis():
-        records = cast("dict[bytes, bytes]", client.hgetall(KEY))
+    with spoken():
+        records = cast("dict[bytes, bytes]", client.hgetall(keys.CRAWLS))
     found = {}
     for record in records.values():
         with suppress(ValueError, KeyError, TypeError):  # not a crawl: no reason to keep anything

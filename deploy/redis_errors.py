@@ -31,4 +31,4 @@ def spoken() -> Iterator[None]:
     except (redis.ConnectionError, redis.TimeoutError, redis.BusyLoadingError) as error:
         raise away(error) from error
     except redis.RedisError as error:
-        raise DeployError(f"Redis refuses: {error}") from error
+        raise DeployError(f"Redis refuses: {error}; may this user touch keys that begin with fleet: ?") from error

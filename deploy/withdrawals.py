@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import redis
 
+from deploy import keys
 from deploy.client import NodeClient
-from deploy.environment import STACK_DIRECTORY, asking_redis
+from deploy.environment import STACK_DIRECTORY
 from deploy.errors import DeployError, VersionInUse
 from deploy.fanout import FanOut, fan_out
 from deploy.local.files import make_private, write_private
+from deploy.redis_errors import spoken
 from deploy.usage import usage
 
 if TYPE_CHECKING:
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
 
     from deploy.targets import Node
 
-#: Hash: JSON of url, project and version → JSON of when and why.
-KEY = "fleet:withdrawals"
 _FILE = "withdrawals.json"
 
 
@@ -78,7 +78,7 @@ class Withdrawals:
         one = Withdrawal(node.url, node.project, version, reason, time.time())
         if self._client is not None:
             with suppress(redis.RedisError):  # it went away meanwhile
-                self._client.hset(KEY, one.field, json.dumps(asdict(one)))
+                self._client.hset(keys.WITHDRAWALS, one.field, json.dumps(asdict(one)))
                 return
         self._write([*(other for other in self._in_file() if other.field != one.field), one])
 
@@ -86,8 +86,8 @@ class Withdrawals:
         """Forget one: it is made, or the version was released after all."""
         field = Withdrawal(node.url, node.project, version).field
         if field.encode() in self._in_redis() and self._client is not None:
-            with asking_redis():
-                self._client.hdel(KEY, field)
+            with spoken():
+                self._client.hdel(keys.WITHDRAWALS, field)
         kept = [one for one in self._in_file() if one.field != field]
         if len(kept) != len(self._in_file()):
             self._write(kept)
@@ -95,7 +95,7 @@ class Withdrawals:
     def _in_redis(self) -> dict[bytes, bytes]:
         if self._client is not None:
             with suppress(redis.RedisError):
-                return cast("dict[bytes, bytes]", self._client.hgetall(KEY))
+                return cast("dict[bytes, bytes]", self._client.hgetall(keys.WITHDRAWALS))
         return {}
 
     def _in_file(self) -> list[Withdrawal]:

@@ -6,9 +6,7 @@ import inspect
 import re
 from pathlib import Path
 
-from deploy import drains, heard, withdrawals
 from deploy import keys as fleet_keys
-from deploy.timers.state import TIMERS
 from spiders_project import statnames
 from spiders_project.commands.frontier_verbs import VERBS
 from spiders_project.keys import FleetKeys, Keys
@@ -44,13 +42,12 @@ def test_a_purge_knows_every_key():
     assert all(key in keys.fixed or key.startswith(keys.families) for key in found)
 
 
-RELEASES = {withdrawals.KEY, drains.KEY, heard.KEY, "fleet:releasing:<project>:<version>"}
-
-
 def test_every_redis_key_has_a_row():
     rows = first_cells("redis-keys.md")
     assert len(rows) == len(set(rows))
-    assert set(rows) == keys_in_code() | names_of(FleetKeys()) | {TIMERS} | set(fleet_keys.ALL) | RELEASES
+    assert set(rows) == keys_in_code() | names_of(FleetKeys()) | set(fleet_keys.ALL) | {
+        fleet_keys.releasing("<project>", "<version>")
+    }
 
 
 def test_every_key_that_a_script_builds_has_a_row():

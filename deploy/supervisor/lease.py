@@ -7,7 +7,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from deploy import keys
-from deploy.crawls import LeaseLost
+from deploy.errors import LeaseLost
 from deploy.redis_errors import spoken
 
 if TYPE_CHECKING:

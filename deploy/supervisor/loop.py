@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from deploy import keys
-from deploy.crawls import Crawls, LeaseLost, Wanted
-from deploy.errors import ConnectError, DeployError
+from deploy.crawls import Crawls, Wanted
+from deploy.errors import ConnectError, DeployError, LeaseLost
 from deploy.redis_errors import spoken
 from deploy.supervisor.act import act
 from deploy.supervisor.decide import decide

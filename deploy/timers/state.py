@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from deploy.errors import DeployError
+from deploy import keys
+from deploy.errors import LeaseLost
 from deploy.redis_errors import spoken
 
 if TYPE_CHECKING:
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
 
     from deploy.fleet import TimerSpec
 
-#: Hash timer → JSON ``TimerState``.
-TIMERS = "fleet:timers"
-#: The supervisors' lease: ``<token> <holder>``.
-LEASE = "fleet:lease"
 
 #: Replaces what was read, and nothing else; a supervisor only while its lease lasts.
 _SWAP = """
@@ -95,10 +92,6 @@ class TimerState(BaseModel):
         return self.model_copy(update=changes)
 
 
-class LeaseGone(DeployError):  # noqa: N818 - the name of the state
-    """Another supervisor acts; raised by whoever writes with an old token."""
-
-
 class Entry:
     """A timer's state as it was read, and how to replace just that."""
 
@@ -112,7 +105,7 @@ class Entry:
         """Put ``state`` in its place (None: forget it); False when somebody else was quicker.
 
         Raises:
-            LeaseGone: The supervisor's lease is over.
+            LeaseLost: The supervisor's lease is over.
             ConnectError: Redis does not answer.
         """
         raw = state.model_dump_json().encode() if state else b""
@@ -138,13 +131,13 @@ class TimerStore:
     def read(self) -> dict[str, Entry]:
         """Every timer that Redis knows, by name."""
         with spoken():
-            held: Any = self._client.hgetall(TIMERS)
+            held: Any = self._client.hgetall(keys.TIMERS)
         return {name: Entry(self, name, raw) for name, raw in ((key.decode(), raw) for key, raw in held.items())}
 
     def entry(self, name: str) -> Entry:
         """One timer, known or not."""
         with spoken():
-            raw: Any = self._client.hget(TIMERS, name)
+            raw: Any = self._client.hget(keys.TIMERS, name)
         return Entry(self, name, raw or b"")
 
     def new(self, name: str) -> Entry:
@@ -154,15 +147,15 @@ class TimerStore:
     def swap(self, name: str, before: bytes, after: bytes) -> bool:
         """See ``Entry.swap``."""
         with spoken():
-            done: Any = self._swap(keys=[TIMERS, LEASE], args=[self._token, name, before, after])
+            done: Any = self._swap(keys=[keys.TIMERS, keys.LEASE], args=[self._token, name, before, after])
         if done == -1:
-            raise LeaseGone("another supervisor acts now")
+            raise LeaseLost("another supervisor acts now")
         return bool(done)
 
     def supervised(self) -> bool:
         """Whether a supervisor acts."""
         with spoken():
-            return bool(self._client.exists(LEASE))
+            return bool(self._client.exists(keys.LEASE))
 
     def now(self) -> float:
         """Redis's clock, in unix seconds."""

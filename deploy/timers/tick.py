@@ -11,9 +11,9 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from deploy.errors import ConnectError, DeployError, UsageError
+from deploy.errors import ConnectError, DeployError, LeaseLost, UsageError
 from deploy.fleet import CrawlSpec
-from deploy.timers.state import Entry, Firing, Last, LeaseGone, TimerState, TimerStore, digest
+from deploy.timers.state import Entry, Firing, Last, TimerState, TimerStore, digest
 from deploy.timers.times import next_after, time_of_date
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Timers:
 
         Raises:
             ConnectError: Redis does not answer.
-            LeaseGone: Another supervisor acts.
+            LeaseLost: Another supervisor acts.
             DeployError: A crawl cannot be started now; it is tried again.
         """
         known = self._store.read()
@@ -100,7 +100,7 @@ class Timers:
         for name, spec in fleet.timers.items():
             try:
                 self._turn(known.get(name) or self._store.new(name), spec, fleet, now)
-            except (ConnectError, LeaseGone):
+            except (ConnectError, LeaseLost):
                 raise
             except DeployError as error:
                 failure = failure or error

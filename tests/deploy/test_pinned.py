@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import json
 
-from deploy.pinned import KEY, pinned_versions
+from deploy.keys import CRAWLS as KEY
+from deploy.pinned import pinned_versions
 from deploy.versions import delete
 from tests.deploy.fake_node import fake_node
 

@@ -7,10 +7,11 @@ from threading import Barrier, Lock, Thread
 
 import pytest
 
-from deploy.errors import DeployError, UsageError
+from deploy.errors import DeployError, LeaseLost, UsageError
 from deploy.fleet import Fleet, TimerSpec
+from deploy.keys import LEASE, TIMERS
 from deploy.timers.hook import CrawlStarts, timer_hook
-from deploy.timers.state import LEASE, TIMERS, LeaseGone, TimerStore
+from deploy.timers.state import TimerStore
 from deploy.timers.tick import Timers
 
 #: Monday, 30 November 2026, 22:00 UTC.
@@ -219,7 +220,7 @@ def test_a_supervisor_whose_lease_is_over_fires_nothing(tick, redis_client, ledg
     redis_client.set(LEASE, "7 host:1")
     tick(T0, often, token="7")
     redis_client.set(LEASE, "8 host:2")
-    with pytest.raises(LeaseGone):
+    with pytest.raises(LeaseLost):
         tick(T0 + 60, often, token="7")
     assert ledger.runs() == 0
     tick(T0 + 60, often, token="8")
@@ -345,6 +346,6 @@ def test_the_hook_of_a_supervisor_goes_by_redis_and_its_own_lease(redis_client, 
     hook("3")
     assert abs(state().anchor - redis_client.time()[0]) < 5
     redis_client.delete(TIMERS)
-    with pytest.raises(LeaseGone):
+    with pytest.raises(LeaseLost):
         hook("2")
     assert said == []

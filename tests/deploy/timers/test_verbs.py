@@ -9,8 +9,9 @@ import pytest
 
 from deploy.cli import main
 from deploy.fleet import load_fleet
+from deploy.keys import LEASE
 from deploy.timers.hook import CrawlStarts
-from deploy.timers.state import LEASE, TimerStore
+from deploy.timers.state import TimerStore
 from deploy.timers.tick import Timers
 from tests.deploy.timers.test_tick import Ledger
 
