@@ -6,6 +6,7 @@ not a pid in a file, says whether a process is ours: the pid may have gone to a 
 
 from __future__ import annotations
 
+import random
 import socket
 import subprocess
 import time
@@ -22,6 +23,11 @@ LOOPBACK = "127.0.0.1"
 POLL_SECONDS = 0.03
 #: How long the kernel may take to end a process that was killed.
 KILL_SECONDS = 5.0
+#: The ports that the kernel gives to connections: "first last".
+KERNEL_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+#: Below are the services that people know by their numbers.
+FIRST_PORT, LAST_PORT = 10_000, 65_535
+PORT_TRIES = 50
 
 
 def spawn(
@@ -112,10 +118,26 @@ def _signal(send: Callable[[], None]) -> None:
 
 
 def free_port() -> int:
-    """A TCP port that nobody uses on loopback right now."""
+    """A TCP port that nobody uses on loopback right now, and that the kernel gives to nobody by itself.
+
+    A port of the kernel's own range may be given to anybody's connection while its server restarts. A client that
+    tries to reach the server may even get it as its own, and is then connected to itself.
+    """
+    ports = _lasting_ports()
+    for port in random.sample(ports, min(PORT_TRIES, len(ports))):
+        if is_free(port):
+            return port
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         return int(probe.getsockname()[1])
+
+
+def _lasting_ports() -> range:
+    try:
+        low, high = (int(word) for word in KERNEL_PORTS.read_text().split())
+    except (OSError, ValueError):  # no Linux
+        low, high = 32768, 65535
+    return max(range(FIRST_PORT, low), range(high + 1, LAST_PORT + 1), key=len)
 
 
 def is_free(port: int) -> bool:
