@@ -37,6 +37,8 @@ AWAY_FIRST, AWAY_MOST = 0.1, 3.0
 RECONCILE_SECONDS = 15.0
 #: With so many bytes or operations unsaid the worker claims nothing and takes nothing from ``start()``.
 MOST_UNSAID_BYTES, MOST_UNSAID = 16 * 2**20, 10_000
+#: An ack is late when it has waited for so many times ``flush_seconds``.
+LATE = 2
 #: While Redis is away, the log says so this often, in seconds.
 AWAY_REPORT = 30.0
 
@@ -90,6 +92,9 @@ class Worker(Protocol[Context_contra]):
     def forgot(self, claim: Claim) -> None:
         """A claim left the buffer unstarted."""
 
+    def speaks(self) -> None:
+        """A call is made: nothing that was said waits for company any more."""
+
     def answered(self, answer: Answer, asked_at: float) -> None:
         """A call was answered that was made at ``asked_at``; claims are in the buffer."""
 
@@ -138,6 +143,7 @@ class Exchange(Generic[Context]):
         self._sequence = 0
         self._idle = IDLE_FIRST
         self._due = 0.0
+        self._done_since: float | None = None  # when the oldest ack in the outbox was said
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._closing = False
@@ -156,6 +162,8 @@ class Exchange(Generic[Context]):
             self._unsaid_bytes += len(operation.payload)
             if self._is_full:
                 self._room.clear()
+        elif self._done_since is None and isinstance(operation, Ack):
+            self._done_since = asyncio.get_running_loop().time()
         if self._waiter is not None:
             self._due_in(0.0 if len(self._outbox) >= self._batch_size else self._flush)
 
@@ -168,6 +176,12 @@ class Exchange(Generic[Context]):
     def unsent(self) -> int:
         """Operations that Redis has not answered yet."""
         return len(self._outbox) + (len(self._under_way[0].operations) if self._under_way else 0)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether an ack waits for longer than it should: the loop is busy, or Redis is slow or away."""
+        since = self._done_since
+        return since is not None and asyncio.get_running_loop().time() - since > LATE * self._flush
 
     @property
     def _is_full(self) -> bool:
@@ -208,6 +222,7 @@ class Exchange(Generic[Context]):
         if self._under_way is None:
             self._under_way = (*self._next_batch(want), asyncio.get_running_loop().time())
         batch, contexts, asked_at = self._under_way
+        self._worker.speaks()
         answer = await patiently(lambda: self._frontier.exchange(batch))
         self._under_way = None
         if answer.lost:
@@ -271,6 +286,8 @@ class Exchange(Generic[Context]):
         self._unsaid_bytes -= sum(len(one.payload) for one, _ in said if isinstance(one, Put))
         if not self._is_full:
             self._room.set()
+        if not self._outbox:
+            self._done_since = None
         # "Its download has ended" is idle talk where the same batch says that the request is done.
         done = {operation.request_id for operation, _ in said if isinstance(operation, Ack | Bury)}
         said = [one for one in said if not (isinstance(one[0], Left) and one[0].request_id in done)]

@@ -80,6 +80,7 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         self._finished = False
         self._warned_of_seeds = False
         self._open = 0
+        self._held_back = False
         self._run_id = ""
         self._waits: dict[str, float] = {}
 
@@ -187,9 +188,16 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
         return True
 
     def next_request(self) -> Request | None:
-        """The next request for the engine, or None while there is none."""
+        """The next request for the engine, or None while there is none.
+
+        Also None while acks are late. A worker that has more to parse than it can leaves its call to Redis little
+        time, and all pages that are done and not acked are fetched again if it is killed.
+        """
         if self._local:
             return self._local.next()
+        if self.exchange.claimed and self.exchange.is_late:
+            self._held_back = True
+            return None
         while self.exchange.claimed:
             claim = self.exchange.claimed.popleft()
             self.exchange.hungry()
@@ -297,6 +305,12 @@ class Scheduler(scrapy_redis_scheduler.Scheduler):  # type: ignore[misc]  # scra
             {"key": terms.seeds_key, "kind": terms.seeds_kind},
             extra={"spider": self.spider},
         )
+
+    def speaks(self) -> None:
+        """See ``exchange.Worker``."""
+        if self._held_back:
+            self._held_back = False
+            self._wake_engine()
 
     def answered(self, answer: Answer, asked_at: float) -> None:
         """See ``exchange.Worker``."""

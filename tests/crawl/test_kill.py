@@ -49,6 +49,24 @@ def test_no_page_is_lost_when_workers_are_killed_at_random_moments(site, crawl):
     assert fetched_twice(tree) <= 6 * 2 * CONCURRENT
 
 
+@pytest.mark.slow
+def test_what_a_worker_has_done_is_said_before_it_begins_more_than_it_can_parse(site, crawl):
+    """Its loop is busy all the time with the callbacks of many pages, and hardly gets to its calls to Redis."""
+    concurrent = 64
+    tree = site(500, hosts=4, latency=0.001)
+    run = crawl()
+    run.seed(tree.url(0))
+    limits = {"CONCURRENT_REQUESTS": concurrent, "CONCURRENT_REQUESTS_PER_DOMAIN": concurrent}
+    (worker,) = run.start(1, arguments={"work": "0.005"}, **limits)
+    run.wait_stored(300)
+    worker.kill()
+    run.start(1)
+    run.finish(60)
+    assert set(run.stored) == tree.expected, run.describe()
+    # Under way, and on their way through the engine behind those; without the rule it is all of the last second.
+    assert fetched_twice(tree) <= 2 * concurrent + concurrent // 8
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("seed", range(1, 6))

@@ -9,8 +9,9 @@ import pytest
 from tests.crawl.site import Reply
 from tests.crawl.waiting import wait_for
 
-#: Seconds by which two arrivals may seem nearer than they were sent: the server's thread shares this process.
-MEASURED = 0.025
+#: Seconds by which two arrivals may seem nearer than they were allowed: the server's thread shares this process, and on
+#: a machine with more work than cores a worker may lose its core between its gate and its socket.
+MEASURED = 0.05
 
 pytestmark = pytest.mark.slow
 
