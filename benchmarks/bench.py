@@ -179,19 +179,24 @@ class Bench:
         return run
 
     def alternate(
-        self, sides: Mapping[str, Callable[[], Run]], rounds: int, what: str, *, warm_up: bool = True
+        self,
+        sides: Mapping[str, Callable[[], Run]],
+        rounds: int,
+        what: str,
+        *,
+        warm_up: Mapping[str, Callable[[], Run]] | None = None,
     ) -> dict[str, list[Run]]:
-        """Runs of each side, A B A B, after one of each that does not count.
+        """Runs of each side, A B A B, after runs that do not count.
 
         Args:
             sides: Name of a side → one run of it.
             rounds: Runs of each that count.
             what: What is measured, for notes of what disturbed it.
-            warm_up: Whether one run of each goes before them.
+            warm_up: The runs before them, for instance of a smaller site; one of each side unless given.
         """
         found: dict[str, list[Run]] = {name: [] for name in sides}
-        for number in range(0 if warm_up else 1, rounds + 1):
-            for name, run_once in sides.items():
+        for number in range(rounds + 1):
+            for name, run_once in (sides if number or warm_up is None else warm_up).items():
                 with self.watch.during(what):
                     run = run_once()
                 label = f"round {number}" if number else "warm-up"

@@ -35,7 +35,7 @@ def curve(bench: Bench, name: str, side: Side, distances: Sequence[float], round
     """The rows of one side."""
     site = bench.site(bench.small)
     sides = {f"{ms:g} ms": partial(bench.crawl, side, ms, site=site) for ms in distances}
-    runs = bench.alternate(sides, rounds, f"latency, {name}", warm_up=False)
+    runs = bench.alternate(sides, rounds, f"latency, {name}", warm_up={})
     valid = bench.same_work(runs, site.plan.expected(site.port), f"latency, {name}")
     near = [run.rate for run in runs["0 ms"]]
     for ms, several in runs.items():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from benchmarks.bench import Bench
     from benchmarks.sides import Side
 
-ROUNDS, QUICK_ROUNDS = 3, 1
+ROUNDS, QUICK_ROUNDS = 2, 1
 Options = dict[str, object]
 NO_DEBUG: Options = {"LOG_LEVEL": "INFO"}
 FEW_TASKS: Options = {"CONCURRENT_ITEMS": 8}
@@ -51,8 +51,8 @@ def run(bench: Bench) -> None:
 
 def each(bench: Bench, what: str, side: Side, levers: Mapping[str, Options]) -> None:
     """The rows of one side; all its variants take turns."""
-    site = bench.site()
-    sides = {name: partial(bench.crawl, replace(side, options=options)) for name, options in levers.items()}
+    site = bench.site(bench.small)
+    sides = {name: partial(bench.crawl, replace(side, options=options), site=site) for name, options in levers.items()}
     runs = bench.alternate(sides, QUICK_ROUNDS if bench.quick else ROUNDS, f"levers, {what}")
     valid = bench.same_work(runs, site.plan.expected(site.port), f"levers, {what}")
     base, *others = [(name, [run.rate for run in several]) for name, several in runs.items()]

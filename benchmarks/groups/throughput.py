@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.bench import Bench
-    from benchmarks.sides import Run
+    from benchmarks.sides import Run, Side
+    from benchmarks.site_server import SiteServer
 
 #: By the number of workers.
-ROUNDS, QUICK_ROUNDS = {1: 3, 2: 2}, 1
+ROUNDS, QUICK_ROUNDS = {1: 3, 2: 3}, 1
+#: Of the natural crawls, whose difference is large.
+NATURAL_ROUNDS = 2
 #: Of peers that are so much slower that their spread says nothing.
 OTHER_ROUNDS = 1
 SAME_BUDGET, NATURAL_BUDGET = "≥ 0.95", "≥ 2"
@@ -38,26 +41,24 @@ def same_code(bench: Bench, what: str, workers: int) -> None:
     """Plain Scrapy, ours and scrapy-redis, with Redis beside them and 1 ms away."""
     small = bench.site(bench.small)
     plain, ours, stock = (side if workers == 1 else two(side) for side in (PLAIN, OURS, STOCK))
-    sides = {
-        "plain Scrapy": lambda: bench.crawl(plain),
-        "ours": lambda: bench.crawl(ours),
-        "ours, Redis 1 ms away": lambda: bench.crawl(ours, 1.0),
-    }
+    sides = three(bench, plain, ours)
     stock_sides = {"scrapy-redis, Redis 1 ms away": lambda: bench.crawl(stock, 1.0, site=small)}
     if workers == 1:
         stock_sides = {"scrapy-redis": lambda: bench.crawl(stock, site=small), **stock_sides}
     budgets = {"ours": SAME_BUDGET, "ours, Redis 1 ms away": SAME_BUDGET}
-    compare(bench, what, sides, budgets, stock_sides, rounds=ROUNDS[workers])
+    warm_up = three(bench, plain, ours, small)
+    compare(bench, what, sides, budgets, stock_sides, warm_up=warm_up, rounds=ROUNDS[workers])
+
+
+def three(bench: Bench, plain: Side, ours: Side, site: SiteServer | None = None) -> dict[str, Callable[[], Run]]:
+    """Runs of plain Scrapy, and of ours at both distances; of the smaller site to warm up, where both are alike."""
+    sides = {"plain Scrapy": lambda: bench.crawl(plain, site=site), "ours": lambda: bench.crawl(ours, site=site)}
+    return sides if site else {**sides, "ours, Redis 1 ms away": lambda: bench.crawl(ours, 1.0)}
 
 
 def natural(bench: Bench) -> None:
     """Ours against Scrapy's tutorial and a Celery crawler."""
     small = bench.site(bench.small)
-    sides = {
-        "plain Scrapy": lambda: bench.crawl(TUTORIAL),
-        "ours": lambda: bench.crawl(SHARED),
-        "ours, Redis 1 ms away": lambda: bench.crawl(SHARED, 1.0),
-    }
     celery = {
         "Celery + requests": lambda: celery_side.crawl(bench, small),
         "Celery + requests, Redis 1 ms away": lambda: celery_side.crawl(bench, small, 1.0),
@@ -65,10 +66,11 @@ def natural(bench: Bench) -> None:
     compare(
         bench,
         "natural, items to a feed, 1 worker",
-        sides,
+        three(bench, TUTORIAL, SHARED),
         {"ours": NATURAL_BUDGET, "ours, Redis 1 ms away": NATURAL_BUDGET},
         celery,
-        rounds=ROUNDS[1],
+        warm_up=three(bench, TUTORIAL, SHARED, small),
+        rounds=NATURAL_ROUNDS,
     )
 
 
@@ -79,6 +81,7 @@ def compare(
     budgets: Mapping[str, str],
     others: Mapping[str, Callable[[], Run]],
     *,
+    warm_up: Mapping[str, Callable[[], Run]],
     rounds: int,
 ) -> None:
     """Add two rows for each side: its pages a second, and how many times plain Scrapy's that is.
@@ -89,12 +92,13 @@ def compare(
         sides: The sides that alternate; plain Scrapy among them.
         budgets: What the ratio has to be, for some of them.
         others: Slower peers, which crawl the smaller site once, afterwards.
+        warm_up: Runs before them.
         rounds: Runs of each side, when there is time.
     """
     peer = "plain Scrapy"
     expected = bench.site().plan.expected(bench.site().port)
     small = bench.site(bench.small)
-    runs = bench.alternate(sides, QUICK_ROUNDS if bench.quick else rounds, what)
+    runs = bench.alternate(sides, QUICK_ROUNDS if bench.quick else rounds, what, warm_up=warm_up)
     valid = bench.same_work(runs, expected, what)
     rates = {name: [run.rate for run in several] for name, several in runs.items()}
     base = Figure.of(rates[peer]).value
@@ -104,7 +108,7 @@ def compare(
         else:
             add_rows(bench, f"{what}: {name}", figures, rates[peer], budgets.get(name), valid=valid)
     for name, run_once in others.items():
-        found = bench.alternate({name: run_once}, OTHER_ROUNDS, what, warm_up=False)
+        found = bench.alternate({name: run_once}, OTHER_ROUNDS, what, warm_up={})
         figures = [run.rate for run in found[name]]
         valid_too = bench.same_work(found, small.plan.expected(small.port), f"{what}, {name}")
         add_rows(bench, f"{what}: {name}", figures, [base] * len(figures), None, valid=valid_too)

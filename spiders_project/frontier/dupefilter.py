@@ -7,6 +7,7 @@ gives fingerprints, remembers a bounded number of them as known, and logs what w
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,9 +40,9 @@ class DupeFilter(RFPDupeFilter):  # type: ignore[misc]  # scrapy-redis ships no 
         self._memory = memory
         self._expire = expire
         self._since = time.monotonic()
-        self._known: dict[bytes, None] = {}
+        self._known: OrderedDict[bytes, None] = OrderedDict()
         #: URLs whose plain GET request is remembered as seen; links to them need no ``Request`` to be dropped.
-        self.known_urls: dict[str, None] = {}
+        self.known_urls: OrderedDict[str, None] = OrderedDict()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> DupeFilter:
@@ -107,9 +108,9 @@ class DupeFilter(RFPDupeFilter):  # type: ignore[misc]  # scrapy-redis ships no 
         spider.crawler.stats.inc_value("dupefilter/filtered")
 
 
-def _add(memory: dict[Any, None], key: Any, most: int) -> None:
+def _add(memory: OrderedDict[Any, None], key: Any, most: int) -> None:
     if most <= 0:
         return
     if len(memory) >= most:
-        del memory[next(iter(memory))]
+        memory.popitem(last=False)  # a plain dict looks for its first key among all that have gone
     memory[key] = None
