@@ -40,7 +40,7 @@ status: venv ## Show what of the embedded stack runs
 	@exec $(BIN)/python -m deploy status
 
 test: lint ## Run every test but the long ones
-	@exec $(BIN)/python -m pytest -m "not soak" -n $(JOBS) --dist loadfile --durations=15
+	@exec $(BIN)/python -m pytest -m "not soak" -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations=15
 
 lint: $(VENV)/installed-dev ## Check style, types and who imports whom
 	@$(BIN)/ruff check .

@@ -49,6 +49,12 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 FOREIGN = ("REDIS_URL", "MONGO_URI", "MONGO_DATABASE")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests go first, so that none of them is left to one worker at the end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _no_foreign_servers() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:

@@ -306,6 +306,7 @@ def live(machine: type[Machine], examples: int) -> None:
     run_state_machine_as_test(machine, settings=profile)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_redis_does_what_the_model_does_for_twenty_thousand_steps(machine: type[Machine]):
     while machine.steps < 20_000:
