@@ -36,6 +36,7 @@ def written(mongo_client):
 def test_a_page_costs_few_calls_tasks_requests_and_writes(
     site, crawl, redis_url, mongo_uri, mongo_client, mongo_db, monkeypatch
 ):
+    """And none for each stat (F22)."""
     tree = site(PAGES, fan=17, hosts=4)  # 3 more links go to the first pages
     monkeypatch.setenv("MONGO_URI", mongo_uri)
     monkeypatch.setenv("MONGO_DATABASE", mongo_db.name)

@@ -123,18 +123,3 @@ def test_bad_seeds_are_set_aside_and_their_neighbours_crawled(site, crawl):
     assert run.redis.llen(run.keys.rejected) == len(bad)
     assert worker.stats["seeds/rejected"] == len(bad)
     assert worker.said["reason"] == "finished"
-
-
-def test_a_busy_worker_makes_few_calls_to_redis(site, crawl):
-    """At 20 links a page at most 0.5 a page; and none for each stat (F22)."""
-    tree = site(600, fan=17, hosts=4)  # 3 more links go to the first pages
-    run = crawl(settings={"CONCURRENT_REQUESTS": 32, "CONCURRENT_REQUESTS_PER_DOMAIN": 32})
-    run.seed(tree.url(0))
-    run.redis.config_resetstat()
-    run.start()
-    run.wait_stored(550)
-    commands = run.redis.info("commandstats")
-    from_client = sum(commands.get(f"cmdstat_{name}", {}).get("calls", 0) for name in ("evalsha", "eval", "lrange"))
-    assert from_client / len(run.items) <= 0.5, from_client
-    run.finish()
-    assert set(run.stored) == tree.expected
