@@ -7,13 +7,14 @@ import shutil
 import subprocess
 import sys
 import uuid
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from deploy.cli import main
 from deploy.client import NodeClient
 from deploy.egg import build_egg
 from deploy.environment import stack_nodes
@@ -26,6 +27,7 @@ from tests.deploy.conftest import ROOT, copy_checkout
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from deploy.local.info import StackInfo
     from deploy.targets import Node
 
 PROJECT = "spiders_project"
@@ -71,13 +73,22 @@ def egg(session_checkout) -> bytes:
     return build_egg(session_checkout)
 
 
-@pytest.fixture
-def nodes(stack) -> Iterator[tuple[Node, ...]]:
-    """Both nodes under a project of the test's own, which is gone afterwards, with its jobs."""
+@contextmanager
+def project_of_its_own(stack: StackInfo) -> Iterator[tuple[Node, ...]]:
+    """Both nodes under a project that is gone afterwards, with its jobs."""
     project = f"p{uuid.uuid4().hex[:8]}"
     nodes = tuple(replace(node, project=project) for node in stack_nodes(stack))
-    yield nodes
-    clear(nodes)
+    try:
+        yield nodes
+    finally:
+        clear(nodes)
+
+
+@pytest.fixture
+def nodes(stack) -> Iterator[tuple[Node, ...]]:
+    """Both nodes under a project of the test's own."""
+    with project_of_its_own(stack) as nodes:
+        yield nodes
 
 
 @pytest.fixture
@@ -85,6 +96,14 @@ def released(nodes, egg, tmp_path) -> tuple[Node, ...]:
     """``nodes`` with version ``v1`` of the egg on them."""
     release(nodes, egg, "v1", Withdrawals(tmp_path, None)).check()
     return nodes
+
+
+@pytest.fixture(scope="module")
+def released_once(stack, egg, tmp_path_factory) -> Iterator[tuple[Node, ...]]:
+    """As ``released``, for a file whose tests do nothing but run jobs."""
+    with project_of_its_own(stack) as nodes:
+        release(nodes, egg, "v1", Withdrawals(tmp_path_factory.mktemp("released"), None)).check()
+        yield nodes
 
 
 @pytest.fixture
@@ -100,6 +119,24 @@ def at_the_door(checkout, stack, monkeypatch) -> Iterator[Path]:
     monkeypatch.chdir(checkout)
     yield checkout
     clear(nodes)
+
+
+@pytest.fixture
+def deploy(at_the_door, capsys):
+    """``deploy(*args)`` at the door, in this process, as a new one takes a second: what it printed, (out, err)."""
+
+    def call(*args: str, code: int = 0, **env: str) -> tuple[str, str]:
+        capsys.readouterr()
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in env.items():
+                patch.setenv(name, value)
+            with pytest.raises(SystemExit) as ended:
+                main(args)
+        out, err = capsys.readouterr()
+        assert ended.value.code == code, out + err
+        return out, err
+
+    return call
 
 
 def clear(nodes: tuple[Node, ...]) -> None:

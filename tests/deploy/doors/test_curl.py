@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from deploy.environment import stack_nodes
 from tests.deploy.conftest import eventually
 from tests.deploy.doors.conftest import log_line, run
 
@@ -78,6 +79,7 @@ def test_versions_and_projects_are_deleted(curl, egg):
     assert node.project not in curl("listprojects.json")["projects"]
 
 
-def test_a_node_answers_nobody_without_a_password(curl):
-    done = run("curl", "-s", "-o", "-", "-w", "%{http_code}", f"{curl.node.url}daemonstatus.json")
+def test_a_node_answers_nobody_without_a_password(stack):
+    url = stack_nodes(stack)[0].url
+    done = run("curl", "-s", "-o", "-", "-w", "%{http_code}", f"{url}daemonstatus.json")
     assert done.stdout.endswith("401")

@@ -23,15 +23,11 @@ from tests.deploy.fake_node import fake_node
 pytestmark = pytest.mark.slow
 
 
-def deploy(*args, cwd, **env):
-    return run("python", "-m", "deploy", *args, cwd=cwd, **env)
-
-
 SPIDERS = ["catalogue", "feed", "lingering", "site", "sitemap"]
 BREAKS_ON_NODE2 = "import os\nif os.environ.get('NODE_NAME') == 'node2': import no_such_package\n"
 
 
-def test_an_egg_that_a_node_cannot_list_fails_the_push_where_scrapyd_deploy_exits_0(at_the_door, stack):
+def test_an_egg_that_a_node_cannot_list_fails_the_push_where_scrapyd_deploy_exits_0(at_the_door, deploy, stack):
     """scrapyd-client#30: Scrapyd says status: error with HTTP 200, and keeps the egg as its newest version."""
     one, two = (NodeClient(node) for node in stack_nodes(stack))
     for client in (one, two):
@@ -43,52 +39,37 @@ def test_an_egg_that_a_node_cannot_list_fails_the_push_where_scrapyd_deploy_exit
     assert two.list_versions(PROJECT)[-1] == "1796067002"
     two.delete_version(PROJECT, "1796067002")
 
-    ours = deploy("push", "--version", "1796067003-bbbbbbbb", cwd=at_the_door)
-    assert ours.returncode == 1
-    assert "1 of 2 nodes failed" in ours.stderr
-    assert "node2: addversion.json" in ours.stderr
-    assert "no_such_package" in ours.stderr
-    assert "version 1796067003-bbbbbbbb was withdrawn from node1, node2" in ours.stderr
+    _, err = deploy("push", "--version", "1796067003-bbbbbbbb", code=1)
+    assert "1 of 2 nodes failed" in err
+    assert "node2: addversion.json" in err
+    assert "no_such_package" in err
+    assert "version 1796067003-bbbbbbbb was withdrawn from node1, node2" in err
     for client in (one, two):
         assert client.list_versions(PROJECT) == ["1796067001-aaaaaaaa"]
 
 
-def test_an_egg_that_imports_nowhere_is_sent_nowhere(at_the_door, stack):
+def test_an_egg_that_imports_nowhere_is_sent_nowhere(at_the_door, deploy, stack):
     (at_the_door / "spiders_project/spiders/broken.py").write_text("import no_such_package\n")
-    done = deploy("push", "--version", "v1", cwd=at_the_door)
-    assert done.returncode == 1
-    assert "cannot be listed on this machine" in done.stderr
-    assert "No module named 'no_such_package'" in done.stderr
+    _, err = deploy("push", "--version", "v1", code=1)
+    assert "cannot be listed on this machine" in err
+    assert "No module named 'no_such_package'" in err
     assert [NodeClient(node).list_versions(PROJECT) for node in stack_nodes(stack)] == [[], []]
 
 
-def test_nothing_is_sent_while_a_node_is_dead(at_the_door, stack):
+def test_nothing_is_sent_while_a_node_is_dead(at_the_door, deploy, stack):
     """``scrapyd-deploy -a`` exits 0 here as well, and has changed the other node."""
     dead = {"NODE2_URL": "http://127.0.0.1:9/"}
     stock = run("scrapyd-deploy", "-a", cwd=at_the_door, **dead)
     assert stock.returncode == 0
     assert "Deploy failed" in stock.stderr
 
-    ours = deploy("push", "--version", "v7", cwd=at_the_door, **dead)
-    assert ours.returncode == 1
-    assert "node2: cannot connect" in ours.stderr
-    assert "nothing was sent" in ours.stderr
+    _, err = deploy("push", "--version", "v7", code=1, **dead)
+    assert "node2: cannot connect" in err
+    assert "nothing was sent" in err
     assert "v7" not in NodeClient(stack_nodes(stack)[0]).list_versions(PROJECT)
 
 
-def test_one_build_for_all_nodes_where_scrapyd_deploy_builds_for_each(at_the_door):
-    """scrapyd-client#10."""
-    setup = at_the_door / "setup.py"
-    setup.write_text("import sys\nif 'bdist_egg' in sys.argv: open('builds', 'a').write('x')\n" + setup.read_text())
-    builds = at_the_door / "builds"
-    assert run("scrapyd-deploy", "-a", cwd=at_the_door).returncode == 0
-    assert builds.read_text() == "xx"
-    builds.unlink()
-    assert deploy("push", cwd=at_the_door).returncode == 0
-    assert builds.read_text() == "x"
-
-
-def test_nodes_are_pushed_to_side_by_side(at_the_door):
+def test_nodes_are_pushed_to_side_by_side(deploy):
     """Each of two nodes answers addversion only when the other has been asked too."""
     both = threading.Barrier(2, timeout=20)
 
@@ -102,18 +83,16 @@ def test_nodes_are_pushed_to_side_by_side(at_the_door):
         "/listspiders.json": (200, {"status": "ok", "spiders": SPIDERS}),
     }
     with fake_node(answers) as one, fake_node(answers) as two:
-        done = deploy("push", cwd=at_the_door, NODE1_URL=one.node().url, NODE2_URL=two.node().url)
-    assert done.returncode == 0, done.stderr
+        deploy("push", NODE1_URL=one.node().url, NODE2_URL=two.node().url)
 
 
-def test_a_version_is_never_overwritten(at_the_door, stack):
+def test_a_version_is_never_overwritten(deploy, stack):
     """Scrapyd writes the new egg over the old one, also while jobs run from it."""
     client = NodeClient(stack_nodes(stack)[0])
     for word in ("one", "two"):
         assert client.add_version(PROJECT, "v1", small_egg(word)) == 1
-    again = deploy("push", "--version", "v1", cwd=at_the_door)
-    assert again.returncode == 1
-    assert "node1: version v1 exists there already" in again.stderr
+    _, err = deploy("push", "--version", "v1", code=1)
+    assert "node1: version v1 exists there already" in err
     assert NodeClient(stack_nodes(stack)[1]).list_versions(PROJECT) == []
 
 
@@ -150,8 +129,9 @@ def test_of_two_pushes_of_one_version_at_once_one_wins_on_all_nodes(at_the_door,
     for directory, word in both.items():
         spider = f"import scrapy\nclass S(scrapy.Spider):\n    name = {word!r}\n"
         (directory / "spiders_project/spiders/extra.py").write_text(spider)
+    push = ("python", "-m", "deploy", "push", "--version", "v1")
     with ThreadPoolExecutor(2) as pool:
-        done = list(pool.map(lambda directory: deploy("push", "--version", "v1", cwd=directory), both))
+        done = list(pool.map(lambda directory: run(*push, cwd=directory), both))
     assert sorted(one.returncode for one in done) == [0, 1], [one.stderr for one in done]
     loser = next(one for one in done if one.returncode)
     assert "nothing was sent" in loser.stderr
@@ -161,7 +141,7 @@ def test_of_two_pushes_of_one_version_at_once_one_wins_on_all_nodes(at_the_door,
         assert {"mine", "yours"} & set(listed) == {winner}
 
 
-def test_the_version_is_always_sent_and_is_the_newest_by_time(at_the_door):
+def test_the_version_is_always_sent_and_is_the_newest_by_time(deploy):
     """scrapyd#66: Scrapyd itself would take v9 here."""
     versions = ["1796067001-aaaaaaaa", "1796067002-bbbbbbbb", "v9"]
     answers = {
@@ -169,6 +149,6 @@ def test_the_version_is_always_sent_and_is_the_newest_by_time(at_the_door):
         "/schedule.json": (200, {"status": "ok", "jobid": "x"}),
     }
     with fake_node(answers) as fake:
-        done = deploy("schedule", "site", "-t", "node1", "--json", cwd=at_the_door, NODE1_URL=fake.node().url)
-    assert json.loads(done.stdout)["version"] == "1796067002-bbbbbbbb"
+        out, _ = deploy("schedule", "site", "-t", "node1", "--json", NODE1_URL=fake.node().url)
+    assert json.loads(out)["version"] == "1796067002-bbbbbbbb"
     assert b"_version=1796067002-bbbbbbbb" in fake.bodies[-1]

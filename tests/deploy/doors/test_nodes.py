@@ -17,22 +17,8 @@ from deploy.targets import Node
 from tests.deploy.conftest import eventually
 from tests.deploy.doors.conftest import PROJECT
 from tests.deploy.eggs import small_egg
-from tests.deploy.test_cli import call
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def deploy(at_the_door, capsys, monkeypatch):
-    def run(*args, code=0, **env):
-        with monkeypatch.context() as patch:
-            for name, value in env.items():
-                patch.setenv(name, value)
-            ended, out, err = call(capsys, *args)
-        assert ended == code, out + err
-        return out, err
-
-    return run
 
 
 def test_nodes_shows_what_is_wrong_and_with_which_node(deploy, at_the_door, stack):

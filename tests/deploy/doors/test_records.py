@@ -13,7 +13,6 @@ import pytest
 import redis
 
 from deploy import records
-from deploy.cli import main
 from deploy.client import NodeClient
 from deploy.deaths import Deaths
 from deploy.egg import build_egg
@@ -39,21 +38,6 @@ class Stumbling(scrapy.Spider):
     def __init__(self, *args, **kwargs):
         raise RuntimeError("no login at https://me:" + "hunter2@example.org/")
 """
-
-
-@pytest.fixture
-def deploy(at_the_door, capsys):
-    """``deploy(*args)`` in this process, as a new one takes seconds: what it printed on stdout and stderr."""
-
-    def call(*args: str, code: int = 0) -> tuple[str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main(args)
-        out, err = capsys.readouterr()
-        assert ended.value.code == code, out + err
-        return out, err
-
-    return call
 
 
 def test_what_scrapyd_calls_finished_is_told_apart_and_logs_are_followed(

@@ -21,7 +21,6 @@ from deploy.withdrawals import Withdrawals, take_away
 from tests.deploy.conftest import copy_checkout, eventually
 from tests.deploy.doors.conftest import PROJECT, log_line
 from tests.deploy.eggs import small_egg
-from tests.deploy.test_cli import call
 
 pytestmark = pytest.mark.slow
 V1, V2, V3 = "1796067001-aaaaaaaa", "1796067002-bbbbbbbb", "1796067003-cccccccc"
@@ -155,50 +154,44 @@ def says(stack):
     return call
 
 
-def deploy(capsys, *args, code=0):
-    ended, out, err = call(capsys, *args)
-    assert ended == code, out + err
-    return out, err
-
-
-def test_after_a_rollback_a_plain_curl_runs_the_old_code_whatever_the_names(push, says, capsys, stack):
+def test_after_a_rollback_a_plain_curl_runs_the_old_code_whatever_the_names(push, says, deploy, stack):
     """scrapyd#66: Scrapyd takes the last by name for the newest, and v9 sorts behind every time."""
     push("old", V1, nodes=1)
     push("new", "v9", nodes=1)
-    planned, _ = deploy(capsys, "rollback", "--dry-run", "-t", "node1")
+    planned, _ = deploy("rollback", "--dry-run", "-t", "node1")
     assert f"back-to-{V1}" in planned
     client = NodeClient(stack_nodes(stack)[0])
     assert client.list_versions(PROJECT) == [V1, "v9"]
 
-    deploy(capsys, "rollback", "-t", "node1")
+    deploy("rollback", "-t", "node1")
     assert says(1) == "old"
     held = client.list_versions(PROJECT)
     assert held[:2] == [V1, "v9"], "nothing is deleted for it"
-    table = json.loads(deploy(capsys, "versions", "--json", "-t", "node1")[0])
+    table = json.loads(deploy("versions", "--json", "-t", "node1")[0])
     assert table["nodes"]["node1"] == {"versions": held, "drift": None}
     assert table["released"] == held[-1]
-    assert "name the version" in deploy(capsys, "rollback", "-t", "node1", code=1)[1]
+    assert "name the version" in deploy("rollback", "-t", "node1", code=1)[1]
 
 
-def test_drift_is_shown_and_versions_are_deleted_by_name(push, capsys, stack):
+def test_drift_is_shown_and_versions_are_deleted_by_name(push, deploy, stack):
     one, two = stack_nodes(stack)
     push("old", V1)
     push("new", V2)
     NodeClient(two).delete_version(PROJECT, V2)
     NodeClient(one).add_version(PROJECT, "v9", small_egg("by hand"))
-    out, err = deploy(capsys, "versions")
+    out, err = deploy("versions")
     assert f"node2 lacks {V2}" in err
     assert "node1 runs v9 for a plain schedule.json" in err
     assert "node1 (drift)" in out
     released = next(line for line in out.splitlines() if line.startswith("released"))
     assert V2 in released
 
-    deploy(capsys, "delete", "v9", "--dry-run")
+    deploy("delete", "v9", "--dry-run")
     assert "v9" in NodeClient(one).list_versions(PROJECT)
-    deploy(capsys, "delete", "v9")
+    deploy("delete", "v9")
     assert NodeClient(one).list_versions(PROJECT) == [V1, V2]
-    assert "no node has version v9" in deploy(capsys, "delete", "v9", code=1)[1]
-    deploy(capsys, "prune", "--keep", "1")
+    assert "no node has version v9" in deploy("delete", "v9", code=1)[1]
+    deploy("prune", "--keep", "1")
     assert [NodeClient(node).list_versions(PROJECT) for node in (one, two)] == [[V2], [V1]]
 
 

@@ -15,33 +15,23 @@ from tests.deploy.eggs import small_egg
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def deploy(at_the_door):
-    def call(*args: str, code: int = 0, **env: str):
-        done = run("python", "-m", "deploy", *args, cwd=at_the_door, **env)
-        assert done.returncode == code, done.stdout + done.stderr
-        return done
-
-    return call
-
-
 def jobs(deploy, *args):
-    return json.loads(deploy("jobs", "--json", *args).stdout)
+    return json.loads(deploy("jobs", "--json", *args)[0])
 
 
 def test_push_schedule_jobs_and_cancel(deploy):
-    pushed = json.loads(deploy("push", "--json").stdout)
+    pushed = json.loads(deploy("push", "--json")[0])
     assert set(pushed["spiders"]) == {"node1", "node2"}
     assert "site" in pushed["spiders"]["node1"]
 
-    started = json.loads(deploy("schedule", "lingering", "--workers", "2", "-a", "x=1=2", "--json").stdout)
+    started = json.loads(deploy("schedule", "lingering", "--workers", "2", "-a", "x=1=2", "--json")[0])
     assert started["version"] == pushed["version"]
     assert [len(ids) for ids in started["jobs"].values()] == [2, 2]
     ids = {job for of_node in started["jobs"].values() for job in of_node}
     eventually(lambda: {job["id"] for job in jobs(deploy, "--state", "running")} == ids)
 
     one = started["jobs"]["node2"][0]
-    assert one in deploy("cancel", one).stdout
+    assert one in deploy("cancel", one)[0]
     assert {job["id"] for job in jobs(deploy, "--state", "running")} == ids - {one}
     deploy("cancel", "--spider", "site")
     assert len(jobs(deploy, "--state", "running")) == 3
@@ -49,46 +39,46 @@ def test_push_schedule_jobs_and_cancel(deploy):
     assert {job["node"] for job in jobs(deploy, "--state", "running")} == {"node2"}
     deploy("cancel", "--all")
     assert jobs(deploy, "--state", "running", "--state", "pending") == []
-    assert "neither pending nor running on any node" in deploy("cancel", one, code=1).stderr
+    assert "neither pending nor running on any node" in deploy("cancel", one, code=1)[1]
 
 
 def test_targets_lists_nodes_and_fails_when_one_does_not_answer(deploy, stack):
     for node in stack_nodes(stack):
         NodeClient(node).add_version(PROJECT, "v1", small_egg("here"))
-    rows = json.loads(deploy("targets", "--json").stdout)
+    rows = json.loads(deploy("targets", "--json")[0])
     assert [(row["name"], row["answers"], row["versions"]) for row in rows] == [
         ("node1", True, ["v1"]),
         ("node2", True, ["v1"]),
     ]
-    dead = deploy("targets", code=1, NODE2_URL="http://127.0.0.1:9/")
-    assert "node2" in dead.stdout
-    assert "node2: cannot connect" in dead.stderr
+    out, err = deploy("targets", code=1, NODE2_URL="http://127.0.0.1:9/")
+    assert "node2" in out
+    assert "node2: cannot connect" in err
     deploy("targets", code=4, NODE1_URL="http://127.0.0.1:9/", NODE2_URL="http://127.0.0.1:9/")
 
 
 def test_a_wrong_password_is_named_with_its_node_and_never_shown(deploy):
-    done = deploy("targets", code=1, NODE1_PASSWORD="hunter2")
-    assert "node1: " in done.stderr
-    assert "refused the username or password" in done.stderr
-    assert "hunter2" not in done.stdout + done.stderr
+    out, err = deploy("targets", code=1, NODE1_PASSWORD="hunter2")
+    assert "node1: " in err
+    assert "refused the username or password" in err
+    assert "hunter2" not in out + err
 
 
 def test_what_cannot_be_scheduled_says_which_node_and_why(deploy, stack):
-    assert "push` first" in deploy("schedule", "site", code=1).stderr
+    assert "push` first" in deploy("schedule", "site", code=1)[1]
     NodeClient(stack_nodes(stack)[0]).add_version(PROJECT, "v1", small_egg("here"))
-    done = deploy("schedule", "telling", code=1)
-    assert "node2: schedule.json: project 'spiders_project' not found" in done.stderr
-    assert "node1" in done.stdout
-    assert "spider 'nobody' not found" in deploy("schedule", "nobody", "-t", "node1", code=1).stderr
+    out, err = deploy("schedule", "telling", code=1)
+    assert "node2: schedule.json: project 'spiders_project' not found" in err
+    assert "node1" in out
+    assert "spider 'nobody' not found" in deploy("schedule", "nobody", "-t", "node1", code=1)[1]
 
 
 def test_seeds_reach_redis_and_what_is_none_is_reported(deploy, stack, tmp_path):
     file = tmp_path / "seeds.txt"
     file.write_text('# a comment\n\nhttps://a.example/\n{"url": "https://b.example/", "priority": 2}\nnonsense\n')
-    done = deploy("seed", "quiet", "--file", str(file), code=1)
-    assert done.stdout == "2 pushed to quiet:start_urls, 1 refused\n"
-    assert "refused entry 5, 'nonsense'" in done.stderr
-    assert deploy("seed", "quiet", "https://c.example/").stdout.startswith("1 pushed")
+    out, err = deploy("seed", "quiet", "--file", str(file), code=1)
+    assert out == "2 pushed to quiet:start_urls, 1 refused\n"
+    assert "refused entry 5, 'nonsense'" in err
+    assert deploy("seed", "quiet", "https://c.example/")[0].startswith("1 pushed")
     redis_cli = run("redis-cli", "-u", stack.redis_url, "--no-auth-warning", "lrange", "quiet:start_urls", "0", "-1")
     assert [line for line in redis_cli.stdout.splitlines() if line.startswith("https")] == [
         "https://a.example/",
@@ -97,7 +87,10 @@ def test_seeds_reach_redis_and_what_is_none_is_reported(deploy, stack, tmp_path)
     run("redis-cli", "-u", stack.redis_url, "--no-auth-warning", "del", "quiet:start_urls")
 
 
-def test_a_redis_that_is_away_is_cannot_connect_and_its_password_is_not_shown(deploy):
-    done = deploy("seed", "site", "https://a.example/", code=4, REDIS_URL="redis://:hunter2@127.0.0.1:9/0")
+def test_a_redis_that_is_away_is_cannot_connect_and_its_password_is_not_shown(at_the_door):
+    """In a process of its own, as a person types it."""
+    away = {"REDIS_URL": "redis://:hunter2@127.0.0.1:9/0"}
+    done = run("python", "-m", "deploy", "seed", "site", "https://a.example/", cwd=at_the_door, **away)
+    assert done.returncode == 4, done.stdout + done.stderr
     assert "127.0.0.1:9" in done.stderr
     assert "hunter2" not in done.stderr

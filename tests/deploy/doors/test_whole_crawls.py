@@ -47,15 +47,15 @@ def crawled(stack, nodes, spider: str, *seeds: str) -> Iterator[Database]:
         mongo.drop_database(database)
 
 
-def test_a_documentation_site_is_stored_exactly_as_its_links_reach(released, stack, python_doc):
-    with crawled(stack, released, "site", *python_doc) as database:
+def test_a_documentation_site_is_stored_exactly_as_its_links_reach(released_once, stack, python_doc):
+    with crawled(stack, released_once, "site", *python_doc) as database:
         stored = [page["url"] for page in database["pages"].find({}, {"url": True})]
     assert len(stored) > 1000
     assert sorted(stored) == sorted(expected_pages(python_doc))
 
 
-def test_the_catalogue_is_stored_product_by_product(released, stack):
-    with serve() as site, crawled(stack, released, "catalogue", site.url) as database:
+def test_the_catalogue_is_stored_product_by_product(released_once, stack):
+    with serve() as site, crawled(stack, released_once, "catalogue", site.url) as database:
         stored = {product["sku"]: product for product in database["products"].find()}
     expected = expected_products()
     assert stored.keys() == expected.keys()
@@ -64,10 +64,10 @@ def test_the_catalogue_is_stored_product_by_product(released, stack):
         assert stored[sku]["price"].to_decimal() == product.price
 
 
-def test_feeds_are_stored_entry_by_entry(released, stack):
+def test_feeds_are_stored_entry_by_entry(released_once, stack):
     with (
         serve() as site,
-        crawled(stack, released, "feed", f"{site.url}feed.rss", f"{site.url}feed.atom") as database,
+        crawled(stack, released_once, "feed", f"{site.url}feed.rss", f"{site.url}feed.atom") as database,
     ):
         stored = sorted(entry["id"] for entry in database["feed_entries"].find())
         expected = sorted({entry.id for entry in expected_entries(site.url)})
