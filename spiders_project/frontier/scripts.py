@@ -18,12 +18,21 @@ if TYPE_CHECKING:
     Argument = str | bytes | int | float
 
 
+#: The functions that all scripts share, each file using those before it. Redis knows no modules, and one chunk of Lua
+#: has room for 200 local names.
+SHARED = ("_arguments", "_crawl", "_hosts", "_seen", "_requests")
+
+
 @cache
 def source(name: str) -> str:
     """The text of ``lua/<name>.lua`` with the shared functions in front of it."""
+    return joined(*SHARED, name)
+
+
+def joined(*names: str) -> str:
+    """The texts of several files of ``lua/``, one behind the other."""
     folder = files(__package__) / "lua"
-    shared = (folder / "_frontier.lua").read_text("utf-8")
-    return f"{shared}\n{(folder / f'{name}.lua').read_text('utf-8')}"
+    return "\n".join((folder / f"{name}.lua").read_text("utf-8") for name in names)
 
 
 @cache

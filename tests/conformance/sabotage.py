@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import msgpack
@@ -78,7 +77,6 @@ def pytest_configure() -> None:
     if variant in PATCHES:
         scripts.source = _patched(scripts.source, *PATCHES[variant])  # type: ignore[assignment]
     elif variant == "two_steps":
-        shared = (files("spiders_project.frontier") / "lua" / "_frontier.lua").read_text("utf-8")
-        _put_in_two_steps(shared + MARK_LUA)
+        _put_in_two_steps(scripts.joined(*scripts.SHARED) + MARK_LUA)
     else:
         assert variant == "none", variant
