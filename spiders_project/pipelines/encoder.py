@@ -23,13 +23,19 @@ from uuid import UUID
 import attrs
 import bson
 from bson import Binary, Code, Decimal128, Int64, MaxKey, MinKey, ObjectId, Regex, Timestamp
-from bson.codec_options import CodecOptions
+from bson.codec_options import CodecOptions, DatetimeConversion
 from pydantic import BaseModel
 
 from spiders_project.errors import RejectedItem
 
 #: How every document of ours is written and read: times come back aware, in UTC; UUIDs come back as UUIDs.
-CODEC: CodecOptions[dict[str, Any]] = CodecOptions(tz_aware=True, uuid_representation=4)
+#: What another program has stored, a date after the year 9999 or a text that is no UTF-8, is read all the same.
+CODEC: CodecOptions[dict[str, Any]] = CodecOptions(
+    tz_aware=True,
+    uuid_representation=4,
+    datetime_conversion=DatetimeConversion.DATETIME_AUTO,
+    unicode_decode_error_handler="replace",
+)
 
 #: MongoDB refuses more than 100 levels, and a record of the history puts a value four levels down.
 MAX_DEPTH = 90
@@ -219,6 +225,9 @@ _BY_BASE: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
     (date, _date),
     (time, lambda value, _: value.isoformat()),
     (Decimal, _decimal),
+    (timedelta, lambda value, _: value.total_seconds()),
+    (UUID, lambda value, _: UUID(int=value.int)),
+    ((IPv4Address, IPv6Address), lambda value, _: str(value)),
     (PathLike, lambda value, _: _text(fspath(value), 0)),
 )
 
