@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from spiders_project.errors import RejectedItem
 
-
 #: Characters of a reason; validators and MongoDB quote the whole value that does not fit.
 LONGEST_REASON = 300
 
