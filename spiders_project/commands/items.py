@@ -151,6 +151,9 @@ class Command(Checked, ScrapyCommand):
                 out.write(document)
                 progress.step()
             progress.end()
+            if isinstance(out, reading.Csv) and out.left_out:
+                fields = ", ".join(sorted(out.left_out))
+                sys.stderr.write(f"{name}: no column for {fields}, new since the export began; export again for them\n")
         return 0
 
     def _rejected(

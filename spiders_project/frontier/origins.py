@@ -30,12 +30,20 @@ class _Notes:
         self._origins = origins_of(crawler)
         self._parents = parents_of(crawler)
 
-    def take(self, output: Any, delivery: Delivery) -> None:
+    def take(self, output: Any, delivery: Delivery) -> Any:
+        """Note one output, and give it on.
+
+        A dict is given on as a copy: Scrapy asks a callback for its next outputs before it handles the first ones,
+        and a callback that fills one dict again and again would have changed them.
+        """
         if isinstance(output, Request):
             self._parents.note(output, delivery)
         elif output is not None:
+            if type(output) is dict:
+                output = output.copy()
             self._origins.register(output, Origin(delivery, delivery.items))
             delivery.items += 1
+        return output
 
 
 class OriginMiddleware:
@@ -71,17 +79,13 @@ class OriginMiddleware:
         """Pass everything on; note where items come from."""
         delivery = self._deliveries.of(response)
         for output in result:
-            if delivery is not None:
-                self._notes.take(output, delivery)
-            yield output
+            yield output if delivery is None else self._notes.take(output, delivery)
 
     async def process_spider_output_async(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """As ``process_spider_output``, for callbacks that are async generators."""
         delivery = self._deliveries.of(response)
         async for output in result:
-            if delivery is not None:
-                self._notes.take(output, delivery)
-            yield output
+            yield output if delivery is None else self._notes.take(output, delivery)
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
         """See a callback end by CloseSpider, which Scrapy sends no signal for."""
@@ -133,8 +137,7 @@ class Errback:
             return self._followed_async(output)
         if isinstance(output, Iterable) and not isinstance(output, dict | str | bytes):
             return self._followed(output)
-        self._notes.take(output, self._delivery)
-        return output
+        return self._notes.take(output, self._delivery)
 
     async def _awaited(self, output: Coroutine[Any, Any, Any]) -> Any:
         with self._noting():
@@ -143,11 +146,9 @@ class Errback:
     def _followed(self, output: Iterable[Any]) -> Iterable[Any]:
         with self._noting():
             for one in output:
-                self._notes.take(one, self._delivery)
-                yield one
+                yield self._notes.take(one, self._delivery)
 
     async def _followed_async(self, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
         with self._noting():
             async for one in output:
-                self._notes.take(one, self._delivery)
-                yield one
+                yield self._notes.take(one, self._delivery)

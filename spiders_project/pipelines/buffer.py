@@ -55,35 +55,51 @@ EntryT = TypeVar("EntryT", bound=Entry)
 
 
 class Room:
-    """The bound over all collections of a worker. Whoever finds it full waits, which slows the crawl down."""
+    """The bound over all collections of a worker. Whoever finds it full waits, which slows the crawl down.
+
+    They get in as they came, so that a large one does not wait while small ones pass it.
+    """
 
     def __init__(self, items: int, size: int) -> None:
         self._items = items
         self._size = size
         self.items = 0
         self.size = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     def full(self, size: int) -> bool:
         """Whether an entry of ``size`` bytes has to wait; one larger than the bound may come alone."""
+        return bool(self._waiting) or self._lacks(size)
+
+    def _lacks(self, size: int) -> bool:
         return self.items >= self._items or (self.items > 0 and self.size + size > self._size)
 
     async def enter(self, size: int) -> None:
         """Wait until there is room for an entry of ``size`` bytes, and take it."""
-        while self.full(size):
-            turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
+        if not self.full(size):
+            self._take(size)
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append((size, turn))
+        try:
             await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                self.leave(1, size)
+            raise
+
+    def _take(self, size: int) -> None:
         self.items += 1
         self.size += size
 
     def leave(self, items: int, size: int) -> None:
-        """Give room back, and let those who wait look again."""
+        """Give room back, and let in those who wait, as far as there is room."""
         self.items -= items
         self.size -= size
-        while self._waiting:
-            turn = self._waiting.popleft()
+        while self._waiting and (self._waiting[0][1].done() or not self._lacks(self._waiting[0][0])):
+            wanted, turn = self._waiting.popleft()
             if not turn.done():
+                self._take(wanted)
                 turn.set_result(None)
 
 

@@ -149,6 +149,8 @@ def _sentence(error: OperationFailure, db: AsyncDatabase[dict[str, Any]]) -> str
             "MongoDB refuses the user or password of MONGO_URI. Check both, and authSource: the database that"
             " the user was created in."
         )
+    if error.code == UNAUTHORIZED and "requires authentication" in str(error):
+        return "MongoDB asks for a user, and MONGO_URI names none: mongodb://user:password@host[:port]/…"
     if error.code == UNAUTHORIZED:
         return (
             f"The user of MONGO_URI may not write into the database {name!r}. Give it the role readWrite:"

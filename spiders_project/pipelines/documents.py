@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from spiders_project.pipelines.shape import Shape
+
 
 #: Names that are ours. An item's field of such a name gets an underscore behind it, so that nothing is lost.
 OURS = frozenset(
@@ -78,6 +80,7 @@ class Draft(Entry):
         content_hash: Of the fields that matter.
         own_hash: Whether that is a field of the item.
         spider: The spider's name.
+        shape: What its class says about storage; several classes may share a collection.
         request_ids: The requests that it comes from, as the keys of a dict, the latest one last; several where
             one batch had the item several times.
         earlier: Versions that a later one of the same batch has replaced.
@@ -87,6 +90,7 @@ class Draft(Entry):
 
     content_hash: str
     spider: str
+    shape: Shape
     request_ids: dict[str, None]
     seen_at: datetime
     drafted_at: datetime
@@ -113,10 +117,15 @@ class Draft(Entry):
         return Version(self.raw, self.content_hash, self.request_id, self.drafted_at)
 
     def absorb(self, later: Self) -> None:
-        """Take over a later version of the same item; each request stays counted."""
+        """Take over another version of the same item: what was scraped last wins, each request stays counted."""
+        if later.seen_at < self.seen_at:  # a rejected one that is tried again, or one that has waited for room
+            raw, new = self.raw, [one for one in later.request_ids if one not in self.request_ids]
+            Entry.absorb(self, later)
+            self.raw, self.request_ids = raw, {**dict.fromkeys(new), **self.request_ids}
+            return
         self.earlier = (*self.earlier, self._version())
         Entry.absorb(self, later)
-        self.content_hash, self.own_hash = later.content_hash, later.own_hash
+        self.content_hash, self.own_hash, self.shape = later.content_hash, later.own_hash, later.shape
         self.seen_at, self.drafted_at = later.seen_at, later.drafted_at
         for one in later.request_ids:
             self.request_ids.pop(one, None)

@@ -75,6 +75,7 @@ def draft_item(
         content_hash=own_hash or content_hash(fields, shape),
         own_hash=own_hash is not None,
         spider=spider,
+        shape=shape,
         request_ids={origin.delivery.uid if origin else f"{_PROCESS}-{next(_numbers)}": None},
         seen_at=seen_at or now,
         drafted_at=now,
@@ -98,9 +99,9 @@ def reject_item(item: Any, shape: Shape, spider: str, origin: Origin | None, rej
     )
 
 
-def reject_draft(refusal: Refusal, shape: Shape) -> Reject:
+def reject_draft(refusal: Refusal) -> Reject:
     """What is kept of an item that MongoDB itself will not store."""
-    draft = refusal.draft
+    draft, shape = refusal.draft, refusal.draft.shape
     return rejected(
         reject_id=digest([shape.name, draft.id]),
         item=item_fields(decode(draft.raw)) | ({"content_hash": draft.content_hash} if draft.own_hash else {}),

@@ -15,7 +15,7 @@ from datetime import date, datetime, time, timedelta, timezone
 from decimal import Context, Decimal, DecimalException, Inexact
 from enum import Enum
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from os import PathLike, fspath
 from typing import Any
 from uuid import UUID
@@ -23,13 +23,20 @@ from uuid import UUID
 import attrs
 import bson
 from bson import Binary, Code, Decimal128, Int64, MaxKey, MinKey, ObjectId, Regex, Timestamp
-from bson.codec_options import CodecOptions
-from pydantic import BaseModel
+from bson.codec_options import CodecOptions, DatetimeConversion
+from pydantic import AnyUrl, BaseModel, PostgresDsn
+from pydantic_core import MultiHostUrl
 
 from spiders_project.errors import RejectedItem
 
 #: How every document of ours is written and read: times come back aware, in UTC; UUIDs come back as UUIDs.
-CODEC: CodecOptions[dict[str, Any]] = CodecOptions(tz_aware=True, uuid_representation=4)
+#: What another program has stored, a date after the year 9999 or a text that is no UTF-8, is read all the same.
+CODEC: CodecOptions[dict[str, Any]] = CodecOptions(
+    tz_aware=True,
+    uuid_representation=4,
+    datetime_conversion=DatetimeConversion.DATETIME_AUTO,
+    unicode_decode_error_handler="replace",
+)
 
 #: MongoDB refuses more than 100 levels, and a record of the history puts a value four levels down.
 MAX_DEPTH = 90
@@ -118,7 +125,9 @@ def _text(value: str, _depth: int) -> str:
 
 
 def _int(value: int, _depth: int) -> Any:
-    return int(value) if value in _INT64 else _decimal(Decimal(value), 0)
+    # A range asks its members one by one whether a subclass's number is among them.
+    number = int(value)
+    return number if number in _INT64 else _decimal(Decimal(number), 0)
 
 
 def _decimal(value: Decimal, _depth: int) -> Any:
@@ -205,6 +214,16 @@ def _pydantic(value: BaseModel, depth: int) -> dict[str, Any]:
     return _pairs({**value.__dict__, **(value.__pydantic_extra__ or {})}.items(), depth)
 
 
+#: Pydantic's own, with one host or several; they are classes of their core or of their own, by their version.
+_URLS = tuple(
+    {
+        base
+        for kind in (AnyUrl, PostgresDsn, MultiHostUrl)
+        for base in getattr(kind, "__mro__", ())
+        if base.__module__.startswith("pydantic")
+    }
+)
+
 #: What a type that is not named below is converted by: the first base that fits.
 _BY_BASE: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
     (str, _text),
@@ -219,6 +238,9 @@ _BY_BASE: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
     (date, _date),
     (time, lambda value, _: value.isoformat()),
     (Decimal, _decimal),
+    (timedelta, lambda value, _: value.total_seconds()),
+    (UUID, lambda value, _: UUID(int=value.int)),
+    ((IPv4Address, IPv6Address, IPv4Network, IPv6Network, *_URLS), lambda value, _: str(value)),
     (PathLike, lambda value, _: _text(fspath(value), 0)),
 )
 

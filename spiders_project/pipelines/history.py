@@ -41,15 +41,11 @@ class HistoryWriter:
     Args:
         collection: The history's.
         patience: Repeats calls while MongoDB is away.
-        volatile: Fields whose change is no change.
     """
 
-    def __init__(
-        self, collection: AsyncCollection[dict[str, Any]], patience: Patience, volatile: AbstractSet[str]
-    ) -> None:
+    def __init__(self, collection: AsyncCollection[dict[str, Any]], patience: Patience) -> None:
         self._collection = collection
         self._patience = patience
-        self._ignored = OURS | volatile
 
     async def record(self, drafts: Sequence[Draft], stored: Mapping[str, Mapping[str, Any]]) -> None:
         """Return when the history knows what ``drafts`` change of the documents in ``stored``."""
@@ -114,12 +110,13 @@ class HistoryWriter:
         Those of a lost race, and of a page that has the item several times and leaves it as it was.
         """
         known = Known.of(document or {})
-        before = self._own(document) if document else None
+        volatile = draft.shape.volatile_fields
+        before = _own(document, volatile) if document else None
         before_hash = known.content_hash
         records, void = [], []
         stale = is_stale(draft, known)
         for version in draft.versions():
-            after = self._own(decode(version.raw))
+            after = _own(decode(version.raw), volatile)
             record_id = _record_id(draft, version)
             if before is None:
                 pass
@@ -138,9 +135,6 @@ class HistoryWriter:
             if not stale:
                 before, before_hash = after, version.content_hash
         return records, void
-
-    def _own(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in document.items() if name not in self._ignored}
 
     @staticmethod
     def _record(record_id: str, draft: Draft, version: Version, fields: dict[str, Any]) -> dict[str, Any]:
@@ -162,6 +156,10 @@ class HistoryWriter:
         return record
 
 
+def _own(document: Mapping[str, Any], volatile: AbstractSet[str]) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name not in OURS and name not in volatile}
+
+
 def _record_id(draft: Draft, version: Version) -> str:
     return digest([draft.id, version.request_id])
 
@@ -181,8 +179,8 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str,
         for name in {**before, **after}
         if name not in before
         or name not in after
-        # By the digest, since NaN is never equal to itself.
-        or (before[name] != after[name] and digest(before[name]) != digest(after[name]))
+        # By the digest, as the content hash tells them apart: NaN equals itself, and 1 neither True nor 1.0.
+        or digest(before[name]) != digest(after[name])
     ]
     return {
         name: {side: fields[name] for side, fields in (("before", before), ("after", after)) if name in fields}

@@ -11,6 +11,7 @@ from unicodedata import is_normalized, normalize
 import attrs
 from itemadapter import ItemAdapter
 from pydantic import BaseModel
+from scrapy import Item
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,6 +62,7 @@ def with_fields(item: Any, changes: dict[str, Any]) -> Any:
         for name, value in changes.items():
             object.__setattr__(changed, name, value)
     else:
-        changed = item.copy()
+        # The copy() of a class that extends dict makes a plain dict; a copied Item shares its values.
+        changed = item.copy() if isinstance(item, Item) else copy(item)
         changed.update(changes)
     return changed

@@ -107,14 +107,21 @@ class JsonLines:
 
 
 class Csv:
-    """Writes a document a row; lists and objects are JSON within their cell."""
+    """Writes a document a row; lists and objects are JSON within their cell.
+
+    Attributes:
+        left_out: Fields that documents got after the columns were chosen, by a crawl that goes on meanwhile.
+    """
 
     def __init__(self, out: TextIO, fields: list[str]) -> None:
-        self._writer = csv.DictWriter(out, fields, lineterminator="\n")
+        self._fields = frozenset(fields)
+        self.left_out: set[str] = set()
+        self._writer = csv.DictWriter(out, fields, lineterminator="\n", extrasaction="ignore")
         self._writer.writeheader()
 
     def write(self, document: Mapping[str, Any]) -> None:
         """Write one."""
+        self.left_out |= document.keys() - self._fields
         row = {name: plain(value) for name, value in document.items()}
         self._writer.writerow(
             {

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from spiders_project.errors import RejectedItem
 
+#: Characters of a reason; validators and MongoDB quote the whole value that does not fit.
+LONGEST_REASON = 300
+
+
+def shorten(text: str) -> str:
+    """A reason that fits into a log line."""
+    return text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}…"
+
 
 class Rejection(RejectedItem):
     """An item cannot be stored.
@@ -15,7 +23,7 @@ class Rejection(RejectedItem):
     """
 
     def __init__(self, code: str, reason: str, size: int | None = None) -> None:
-        super().__init__(reason)
+        self.reason = shorten(reason)
+        super().__init__(self.reason)
         self.code = code
-        self.reason = reason
         self.size = size

@@ -51,7 +51,10 @@ def keepable(item: Any) -> tuple[Any, bool]:
     except UNENCODABLE:
         pass
     try:
-        return _excerpt(item, 0), False
+        excerpt = _excerpt(item, 0)
+        if len(bson.encode({"item": excerpt}, codec_options=CODEC)) <= KEEP_BYTES:
+            return excerpt, False
+        return _text(excerpt)[:EXCERPT], False
     except Exception:  # noqa: BLE001 - a mapping of the user's may raise anything when it is read
         return safe_repr(item)[:EXCERPT], False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -109,19 +110,22 @@ class Replay:
         """
         report = ReplayReport()
         done: list[dict[str, Any]] = []
-        async for kept in rejected.find(query).batch_size(100):
+        refused_before = self._storage.refused
+        # What is set aside from here on was refused again.
+        waiting = {"$and": [query, {"rejected_at": {"$lt": datetime.now(timezone.utc)}}]}
+        async for kept in rejected.find(waiting).batch_size(100):
             if not kept["replayable"] or kept["item_class"] not in self._kinds:
                 report.skipped += 1
             else:
                 await self._try(kept, done, report)
             self._progress(report)
         await self._storage.drain()
-        before = await rejected.count_documents(dict(query))
         for kept in done:
             # Refused again by MongoDB itself, it was set aside anew, with a later time.
             await rejected.delete_one({"_id": kept["_id"], "rejected_at": kept["rejected_at"]})
-        report.stored = before - await rejected.count_documents(dict(query))
-        report.refused += len(done) - report.stored
+        again = self._storage.refused - refused_before
+        report.stored = len(done) - again
+        report.refused += again
         return report
 
     async def _try(self, kept: dict[str, Any], done: list[dict[str, Any]], report: ReplayReport) -> None:

@@ -77,7 +77,7 @@ def shape_of(kind: type[Any], spider: str, item_keys: Mapping[str, tuple[str, ..
     return Shape(
         name=kind.__name__,
         path=class_path(kind),
-        collection=plural(kind.__name__) if collection is None else said.collection(collection),
+        collection=said.collection(plural(kind.__name__) if collection is None else collection),
         key_fields=said.names("key_fields") if keys is None else keys,
         volatile_fields=frozenset(said.names("volatile_fields")),
         indexes=said.indexes(),
@@ -102,7 +102,7 @@ class _Said:
 
     def collection(self, name: Any) -> str:
         if problem := problem_of_name(name):
-            raise self._refuse("collection", problem)
+            raise StorageError(f"{self._kind.__qualname__}.collection = {name!r}: {problem}")
         return str(name)
 
     def names(self, name: str) -> tuple[str, ...]:

@@ -64,6 +64,8 @@ class Storage:
         self._shapes: dict[type[Any], Shape] = {}
         self._drafts: dict[str, Batcher[Draft]] = {}
         self._rejects: dict[str, Batcher[Reject]] = {}
+        #: Items that MongoDB itself has refused so far.
+        self.refused = 0
         self.tasks: set[asyncio.Task[None]] = set()
         self._client: AsyncMongoClient[dict[str, Any]] | None = None
         self._db: AsyncDatabase[dict[str, Any]] | None = None
@@ -100,13 +102,12 @@ class Storage:
     async def close(self) -> int:
         """Store what is left; give the number of items for which MongoDB did not come back in time."""
         lost = 0
-        if drains := [asyncio.ensure_future(one.drain()) for one in self._batchers()]:
-            _, late = await asyncio.wait(drains, timeout=self.options.close_timeout)
-            for drain in late:
-                drain.cancel()
+        # A crawl may end sooner than its indexes are made.
+        if open_ends := [*(asyncio.ensure_future(one.drain()) for one in self._batchers()), *self.tasks]:
+            _, late = await asyncio.wait(open_ends, timeout=self.options.close_timeout)
+            for one in late:
+                one.cancel()
             lost = sum(one.abandon() for one in self._batchers())
-        for task in self.tasks:
-            task.cancel()
         if self._client is not None:
             await self._client.close()
         return lost
@@ -193,13 +194,9 @@ class Storage:
             rejects = RejectsWriter(self._db[shape.rejected], self._patience)
 
             async def set_aside(refusals: Sequence[Refusal]) -> None:
-                await rejects.store([self._refused(one, shape) for one in refusals])
+                await rejects.store([self._refused(one) for one in refusals])
 
-            history = (
-                HistoryWriter(self._db[shape.history], self._patience, shape.volatile_fields)
-                if self.options.history
-                else None
-            )
+            history = HistoryWriter(self._db[shape.history], self._patience) if self.options.history else None
             writer = Writer(self._db[shape.collection], self._patience, set_aside, self._count, history)
             batcher = self._drafts[shape.collection] = Batcher(
                 writer.store, self._room, self.options.batch_size, self.options.flush_seconds
@@ -216,13 +213,15 @@ class Storage:
             )
         return batcher
 
-    def _refused(self, refusal: Refusal, shape: Shape) -> Reject:
+    def _refused(self, refusal: Refusal) -> Reject:
+        shape = refusal.draft.shape
+        self.refused += refusal.draft.items
         self._count(f"{statnames.REJECTED}/{refusal.code}", 1)
         logger.error(
             "MongoDB refuses an item of %(name)s, kept in %(rejected)s: %(reason)s",
             {"name": shape.name, "rejected": shape.rejected, "reason": refusal.reason},
         )
-        return reject_draft(refusal, shape)
+        return reject_draft(refusal)
 
 
 def _place(item: Any, origin: Origin | None) -> str:

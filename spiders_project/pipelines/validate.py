@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
     from spiders_project.pipelines.storage import Storage
 
-#: Characters of a reason; jsonschema quotes the whole value that does not fit.
-LONGEST_REASON = 300
-
 
 class Validator:
     """Checks items by their class's own rules (pydantic) and by the JSON Schema that ``ITEM_SCHEMAS`` names.
@@ -101,19 +98,16 @@ def _schema_check(validator: Any) -> Callable[[Any], Any]:
             view = json_view(encode(item))
         except EncodeError as error:
             raise Rejection("unencodable", str(error)) from None
-        wrong: ValidationError | None = next(validator.iter_errors(view), None)
+        try:
+            wrong: ValidationError | None = next(validator.iter_errors(view), None)
+        except Exception as error:  # noqa: BLE001 - a $ref to nowhere or into itself, NaN as a multipleOf
+            raise Rejection("invalid-validator", f"the JSON Schema cannot be applied: {error!r}") from None
         if wrong is not None:
             path = wrong.json_path.removeprefix("$").removeprefix(".")
-            message = shorten(wrong.message)
-            raise Rejection(f"invalid-{wrong.validator}", f"{path}: {message}" if path else message)
+            raise Rejection(f"invalid-{wrong.validator}", f"{path}: {wrong.message}" if path else wrong.message)
         return item
 
     return check
-
-
-def shorten(text: str) -> str:
-    """A reason that fits into a log line."""
-    return text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}…"
 
 
 def json_view(value: Any) -> Any:

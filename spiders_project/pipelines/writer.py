@@ -15,6 +15,7 @@ from spiders_project import statnames
 from spiders_project.pipelines.client import ask_for_a_write
 from spiders_project.pipelines.documents import STATE, step_of
 from spiders_project.pipelines.failures import explain, is_id_conflict, is_passing
+from spiders_project.pipelines.reasons import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -111,7 +112,7 @@ class Writer:
             return await self._patience("be written", lambda: self._bulk(drafts, steps))
         except Exception as error:  # noqa: BLE001 - whatever one document provokes must not stop its neighbours
             if len(drafts) == 1:
-                return Outcome([], [Refusal(drafts[0], code_of(error), explain(error))])
+                return Outcome([], [Refusal(drafts[0], code_of(error), shorten(explain(error)))])
         # MongoDB or the driver refused the batch as a whole: find out which document is the reason.
         half = len(drafts) // 2
         first, second = await self._write(drafts[:half], steps), await self._write(drafts[half:], steps)
@@ -137,7 +138,7 @@ class Writer:
             if is_id_conflict(one):
                 again.append(draft)
             else:
-                refused.append(Refusal(draft, f"mongo-{one['code']}", one["errmsg"]))
+                refused.append(Refusal(draft, f"mongo-{one['code']}", shorten(one["errmsg"])))
         self._count(statnames.INSERTED, details["nInserted"] + details["nUpserted"])
         done = details["nInserted"] + details["nMatched"] + details["nUpserted"]
         bad = {one.draft.id for one in refused}
@@ -161,7 +162,7 @@ def _steps(drafts: list[Draft], stored: Mapping[str, Mapping[str, Any]]) -> tupl
             steps[draft] = step_of(draft, stored.get(draft.id))
         except Exception as error:
             logger.exception("Nothing can be written for the document %s", draft.id)
-            broken.append(Refusal(draft, FAULT, explain(error)))
+            broken.append(Refusal(draft, FAULT, shorten(explain(error))))
     return steps, broken
 
 

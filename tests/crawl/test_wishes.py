@@ -188,3 +188,14 @@ def test_a_run_that_has_its_pages_leaves_the_rest_to_the_next(site, crawl):
     waiting.kill()
     assert set(run.stored) == tree.expected
     assert len(run.stored) == 41, "and the seed once more"
+
+
+def test_a_callback_may_fill_one_dict_again_and_again(site, crawl):
+    tree = site(1)
+    tree.at["/gone"] = Reply(410)
+    run = crawl(spider="reuse")
+    run.seed(tree.url(0))
+    run.start()
+    run.finish()
+    for url in (tree.url(0), tree.url("/gone")):
+        assert sorted(item["n"] for item in run.items if item["url"] == url) == list(range(50))

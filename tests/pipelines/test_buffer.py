@@ -119,3 +119,25 @@ def test_a_fault_of_ours_is_tried_again_and_loses_nothing(monkeypatch, caplog):
     asyncio.run(run())
     assert stored == ["fault", "fault", ["1"]]
     assert "A batch could not be stored" in caplog.text
+
+
+def test_a_large_entry_gets_in_before_small_ones_that_came_later():
+    async def run():
+        room, order = Room(items=100, size=100), []
+
+        async def enter(name, size):
+            await room.enter(size)
+            order.append(name)
+
+        await room.enter(60)
+        waiting = [asyncio.create_task(enter(name, size)) for name, size in (("gone", 90), ("large", 90), ("small", 1))]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        await asyncio.sleep(0)
+        assert order == []
+        room.leave(1, 60)
+        await asyncio.gather(*waiting[1:])
+        assert (room.items, room.size) == (2, 91)
+        return order
+
+    assert asyncio.run(run()) == ["large", "small"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, IntEnum
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_interface, ip_network
 from math import isnan
 from pathlib import PurePosixPath
 from uuid import UUID
@@ -18,7 +18,7 @@ import attrs
 import pytest
 import scrapy
 from bson import Decimal128, Regex
-from pydantic import BaseModel
+from pydantic import BaseModel, ByteSize, HttpUrl, PostgresDsn
 from pymongo import MongoClient
 
 from spiders_project.pipelines.encoder import CODEC, EncodeError, encode
@@ -36,6 +36,14 @@ class Level(IntEnum):
 
 class Text(str):
     __slots__ = ()
+
+
+class Span(timedelta):
+    """As pandas and pendulum have one."""
+
+
+class Uid(UUID):
+    """As database drivers have one."""
 
 
 @dataclass
@@ -74,6 +82,14 @@ TABLE = [
     ("infinity", float("inf"), float("inf")),
     ("str", "Köln\0", "Köln\0"),
     ("str subclass", Text("text"), "text"),
+    ("int subclass", ByteSize(5), 5),
+    ("int subclass from 2**63 on", ByteSize(2**63), Decimal128(str(2**63))),
+    ("URL of pydantic", HttpUrl("https://example.com/a"), "https://example.com/a"),
+    ("URL of several hosts", PostgresDsn("postgres://a.example,b.example/c"), "postgres://a.example,b.example/c"),
+    ("IP network", ip_network("10.0.0.0/8"), "10.0.0.0/8"),
+    ("timedelta subclass", Span(seconds=3), 3.0),
+    ("UUID subclass", Uid(int=5), UUID(int=5)),
+    ("IP address of a network", ip_interface("10.0.0.1/8"), "10.0.0.1/8"),
     ("lone surrogate", "a\ud800b", "a\ufffdb"),
     ("pair of surrogates", "\ud83d\ude00", "\U0001f600"),
     ("bytes", b"\x00\xff", b"\x00\xff"),

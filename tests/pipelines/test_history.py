@@ -144,3 +144,31 @@ def test_a_change_that_mongodb_refuses_is_in_no_history(put, mongo_db, settled):
     assert mongo_db["items"].find_one({"isbn": "1"})["shelf"] == 1
     assert mongo_db["items_rejected"].count_documents({}) == 1
     assert changes(mongo_db) == [{"shelf": {"before": 0, "after": 7}}]
+
+
+@dataclass
+class Magazine:
+    collection: ClassVar = "books"
+    key_fields: ClassVar = ("isbn",)
+    volatile_fields: ClassVar = ("stand",)
+
+    isbn: str
+    price: int
+    stand: int = 0
+
+
+def test_each_class_of_a_collection_has_its_own_volatile_fields(put, mongo_db, settled):
+    for price in (1, 2):
+        book, magazine = Book("1", price, shelf=price), Magazine("1", price, stand=price)
+        put((book, settled.origin(f"b{price}")), (magazine, settled.origin(f"m{price}")), **KEYS)
+
+    price = {"price": {"before": 1, "after": 2}}
+    assert changes(mongo_db, "books_history") == [price, price]
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, True), (1, 1.0), (0, False)])
+def test_a_value_of_another_type_is_a_change_like_any_other(put, mongo_db, settled, before, after):
+    put(({"isbn": "1", "n": before}, settled.origin("a")), **KEYS)
+    put(({"isbn": "1", "n": after}, settled.origin("b")), **KEYS)
+
+    assert changes(mongo_db) == [{"n": {"before": before, "after": after}}]

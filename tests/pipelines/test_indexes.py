@@ -69,3 +69,12 @@ def test_what_a_unique_index_refuses_is_set_aside_alone(put, start, mongo_db, se
     assert kept["code"] == "mongo-11000"
     assert kept["item"] == {"isbn": "9", "title": "title 0"}
     assert stats["items/rejected/mongo-11000"] == 1
+
+
+def test_a_crawl_that_ends_at_once_leaves_its_indexes_behind(opened, mongo_db, settled):
+    async def run():
+        async with opened(flush_seconds=0.01) as storage:
+            await storage.put(Book("1", "Moby Dick"), settled.origin())
+
+    asyncio.run(run())
+    assert len(mongo_db.books.index_information()) == 4

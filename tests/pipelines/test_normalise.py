@@ -86,3 +86,14 @@ def test_a_time_beyond_the_calendar_is_left_to_the_storage():
     first = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5)))
 
     assert NormalisePipeline().process_item({"t": first}) == {"t": first}
+
+
+class Fields(dict):
+    """An item class that extends dict, as OrderedDict does."""
+
+
+def test_a_class_that_extends_dict_stays_itself():
+    done = NormalisePipeline().process_item(Fields(text=WIDE))
+
+    assert type(done) is Fields
+    assert done == {"text": COMPOSED}

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 from datetime import datetime, timedelta, timezone
+from typing import ClassVar
 
 import pytest
+from pydantic import BaseModel
 
 from spiders_project.items import Product
 from spiders_project.pipelines.reasons import Rejection
 from spiders_project.pipelines.rejects import keepable
+from spiders_project.pipelines.shape import class_path
 
 
 def test_a_redelivered_item_is_rejected_once(opened, mongo_db, settled):
@@ -156,3 +159,46 @@ def test_the_log_says_where_a_rejected_item_comes_from(opened, settled, caplog, 
 
     asyncio.run(run())
     assert f" from {place} (" in caplog.text
+
+
+class Offer(BaseModel):
+    collection: ClassVar = "offers"
+    key_fields: ClassVar = ("sku",)
+    sku: str
+
+
+class Sale(BaseModel):
+    collection: ClassVar = "offers"
+    key_fields: ClassVar = ("sku",)
+    sku: str
+    ean: str
+
+
+def test_what_mongodb_refuses_keeps_its_own_class_beside_another_one_in_the_collection(put, mongo_db, settled):
+    mongo_db.offers.create_index("ean", unique=True)
+    items = [Offer(sku="0"), Sale(sku="1", ean="5"), Sale(sku="2", ean="5")]
+    put(*((item, settled.origin(str(n))) for n, item in enumerate(items)))
+
+    assert mongo_db.offers_rejected.find_one()["item_class"] == class_path(Sale)
+
+
+def test_a_reason_as_long_as_the_item_harms_neither_it_nor_its_neighbour(opened, mongo_db, settled):
+    long = "x" * 9_000_000
+    origins = [settled.origin(one) for one in "ab"]
+
+    async def run():
+        async with opened(flush_seconds=1) as storage:
+            await storage.reject({"text": long}, origins[0], Rejection("invalid-value_error", f"text: bad {long}"))
+            await storage.reject({"n": 1}, origins[1], Rejection("key", "why"))
+
+    asyncio.run(run())
+    assert [origin.delivery.error for origin in origins] == [None, None]
+    assert {one["request_id"]: one["replayable"] for one in mongo_db.items_rejected.find()} == {"a": True, "b": True}
+
+
+def test_an_excerpt_that_is_too_large_itself_becomes_a_text():
+    kept, whole = keepable({"sheets": [[["c" * 200] * 100] * 200] * 5})
+
+    assert not whole
+    assert isinstance(kept, str)
+    assert kept.startswith("{'sheets': [[['ccc")

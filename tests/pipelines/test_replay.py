@@ -91,3 +91,20 @@ def test_attributes_that_are_private_or_no_arguments_come_back():
 def test_fields_that_the_class_will_not_have_are_refused_again(fields, kind):
     with pytest.raises(Rejection):
         rebuild(fields, kind)
+
+
+@pytest.mark.parametrize("query", [{}, {"code": "invalid-type"}])
+def test_what_mongodb_refuses_this_time_is_reported_as_refused(opened, mongo_db, settled, query):
+    mongo_db["items"].create_index("ean", unique=True)
+
+    async def run():
+        async with opened(**KEYS) as storage:
+            await storage.put({"isbn": "1", "ean": 5}, settled.origin("a"))
+            await storage.reject({"isbn": "2", "ean": 5}, settled.origin("b"), Rejection("invalid-type", "why"))
+            await storage.drain()
+            await asyncio.sleep(0.01)
+            replay = Replay(storage, Validator({}, "books"), {class_path(dict): dict}, lambda _: None)
+            return await replay.run(storage.collection("items_rejected"), query)
+
+    assert asyncio.run(run()) == ReplayReport(refused=1)
+    assert [one["code"] for one in mongo_db["items_rejected"].find()] == ["mongo-11000"]

@@ -92,3 +92,9 @@ def test_a_key_lies_within_another_field_or_has_a_dot_in_its_name(put, mongo_db,
 
     assert mongo_db["items"].count_documents({}) == 4
     assert mongo_db["items"].count_documents({"fetch_count": 2}) == 2
+
+
+@pytest.mark.parametrize("name", ["a..b", "a$b", "system.x", "x" * 300])
+def test_a_class_whose_name_makes_no_collection_is_refused(name):
+    with pytest.raises(StorageError, match="collection = "):
+        shape_of(type(name, (dict,), {}), "books", {})

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import ClassVar
 
 import attrs
 import pytest
 import scrapy
+from bson.datetime_ms import DatetimeMS
 from pydantic import BaseModel
 
 from spiders_project.delivery import Origin
@@ -345,3 +347,35 @@ def test_a_hash_of_the_items_own_may_be_its_key(put, mongo_db, settled):
     )
 
     assert {book["content_hash"] for book in mongo_db["items"].find()} == {"x", "y"}
+
+
+@pytest.mark.parametrize("newest_first", [True, False])
+def test_of_two_versions_in_one_batch_the_one_that_was_scraped_last_wins(opened, mongo_db, settled, newest_first):
+    now = datetime.now(timezone.utc)
+    versions = [("new", now), ("old", now - timedelta(days=1))]
+
+    async def run():
+        async with opened(flush_seconds=1) as storage:
+            for title, seen_at in versions if newest_first else reversed(versions):
+                await storage.put(Book("1", title), settled.origin(title), seen_at=seen_at)
+
+    asyncio.run(run())
+    (book,) = mongo_db.books.find()
+    assert (book["title"], book["fetch_count"], set(book["request_ids"])) == ("new", 2, {"new", "old"})
+
+
+@pytest.mark.parametrize("history", [True, False])
+def test_a_date_of_somebody_else_that_python_cannot_hold_stops_nobody(opened, mongo_db, settled, history):
+    async def run():
+        async with opened(history=history) as storage:
+            await storage.put(Book("1", "Moby Dick"), settled.origin("a"))
+            await storage.drain()
+            beyond = DatetimeMS(9 * 10**15)
+            mongo_db.books.update_one({}, {"$set": {"last_seen": beyond, "changed_at": beyond, "other": beyond}})
+            await storage.put(Book("1", "Moby Dick"), settled.origin("b"))
+            await asyncio.wait_for(storage.drain(), 20)
+
+    asyncio.run(run())
+    (book,) = mongo_db.books.find()
+    assert book["fetch_count"] == 2
+    assert book["first_seen"] <= book["changed_at"] == book["last_seen"]

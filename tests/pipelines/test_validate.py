@@ -124,3 +124,20 @@ def test_without_a_storage_an_item_is_dropped_and_counted(stats):
 
     asyncio.run(run())
     assert stats["items/rejected/invalid-required"] == 1
+
+
+@pytest.mark.parametrize(
+    ("price", "schema"),
+    [
+        (float("nan"), {"multipleOf": 0.01}),
+        (float("inf"), {"multipleOf": 0.01}),
+        (1, {"$ref": "#/nowhere"}),
+        (1, {"$ref": "https://example.com/price.json"}),
+        (1, {"$ref": "#/properties/price"}),
+    ],
+)
+def test_a_schema_that_cannot_be_applied_rejects_the_item_and_raises_nothing(price, schema):
+    with pytest.raises(Rejection, match="the JSON Schema cannot be applied") as raised:
+        Validator({"dict": {"properties": {"price": schema}}}, "shop")({"price": price})
+
+    assert raised.value.code == "invalid-validator"

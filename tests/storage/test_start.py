@@ -50,6 +50,12 @@ def test_a_user_who_may_only_read_is_told_so(refused, mongo_uri, reader):
     assert "grantRolesToUser" in log
 
 
+def test_a_uri_without_user_is_told_so(refused, mongo_uri):
+    log = refused(MONGO_URI=f"mongodb://{mongo_uri.rsplit('@')[1]}")
+
+    assert "MongoDB asks for a user, and MONGO_URI names none" in log
+
+
 def test_a_wrong_password_is_told_so(refused, mongo_uri):
     log = refused(MONGO_URI=with_user(mongo_uri, "crawler", SECRET))
 

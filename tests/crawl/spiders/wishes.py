@@ -49,3 +49,22 @@ class LimitedSpider(TreeSpider):
     """A tree spider under another name."""
 
     name = "limited"
+
+
+class ReuseSpider(SharedSpider):
+    """Fills one dict again and again, in a callback and in an errback."""
+
+    name = "reuse"
+
+    def parse(self, response):
+        yield from self.fill(response.url)
+        yield Request(response.urljoin("/gone"), self.parse, errback=self.failed)
+
+    def failed(self, failure):
+        yield from self.fill(failure.request.url)
+
+    def fill(self, url):
+        item = {"url": url}
+        for n in range(50):
+            item["n"] = n
+            yield item
