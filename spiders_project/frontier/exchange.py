@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 from collections import deque
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from spiders_project.errors import FrontierUnavailable
 from spiders_project.frontier.contract import Ack, Batch, Bury, GiveBack, Left, Pause, Put, Refuse, Slow
+from spiders_project.frontier.patience import patiently
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from spiders_project.frontier.contract import Answer, Claim, Frontier, Operation
 
@@ -27,51 +26,15 @@ logger = logging.getLogger(__name__)
 
 Context = TypeVar("Context")
 Context_contra = TypeVar("Context_contra", contravariant=True)
-Result = TypeVar("Result")
 
 #: Between two looks at a frontier that has nothing to give: doubled from the first to the second, in seconds.
 IDLE_FIRST, IDLE_MOST = 0.02, 0.5
-#: Between two tries while Redis is away, in seconds, with full jitter.
-AWAY_FIRST, AWAY_MOST = 0.1, 3.0
 #: Between two comparisons of what Redis and this worker hold; a claim whose answer was lost comes back by it.
 RECONCILE_SECONDS = 15.0
 #: With so many bytes or operations unsaid the worker claims nothing and takes nothing from ``start()``.
 MOST_UNSAID_BYTES, MOST_UNSAID = 16 * 2**20, 10_000
 #: An ack is late when it has waited for so many times ``flush_seconds``.
 LATE = 2
-#: While Redis is away, the log says so this often, in seconds.
-AWAY_REPORT = 30.0
-
-
-async def patiently(call: Callable[[], Awaitable[Result]], give_up: Callable[[], bool] = lambda: False) -> Result:
-    """Call until Redis answers, with back-off, and say so in the log.
-
-    Raises:
-        FrontierError: Redis answers, and will not do what was asked.
-        FrontierUnavailable: Redis is away and ``give_up()`` says to wait no longer.
-    """
-    loop = asyncio.get_running_loop()
-    away_since = reported = 0.0
-    delay = AWAY_FIRST
-    while True:
-        try:
-            result = await call()
-        except FrontierUnavailable as error:
-            if give_up():
-                raise
-            now = loop.time()
-            away_since = away_since or now
-            if not reported or now - reported >= AWAY_REPORT:
-                logger.warning(
-                    "%s. The worker waits and tries again; nothing is lost (%.0f s so far).", error, now - away_since
-                )
-                reported = now
-        else:
-            if away_since:
-                logger.info("Redis is back after %.1f s", loop.time() - away_since)
-            return result
-        await asyncio.sleep(random.uniform(delay / 2, delay))  # noqa: S311 - jitter, not a secret
-        delay = min(delay * 2, AWAY_MOST)
 
 
 class Worker(Protocol[Context_contra]):

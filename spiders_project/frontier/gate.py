@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from spiders_project.frontier.contract import Ask, Grant, Left, Pause, Slow
-from spiders_project.frontier.exchange import patiently
+from spiders_project.frontier.patience import patiently
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -11,7 +11,7 @@ from scrapy import signals
 from scrapy.exceptions import CloseSpider
 
 from spiders_project.errors import FrontierError, FrontierUnavailable
-from spiders_project.frontier.exchange import patiently
+from spiders_project.frontier.patience import patiently
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,7 +13,7 @@ from scrapy import Request
 from spiders_project import statnames as stat
 from spiders_project.errors import CodecError, SeedError
 from spiders_project.frontier.contract import SeedVerdict
-from spiders_project.frontier.exchange import patiently
+from spiders_project.frontier.patience import patiently
 from spiders_project.seeds.request import to_request
 from spiders_project.seeds.schema import parse
 

@@ -1,6 +1,7 @@
 """Who is claimed next: priority, then turns of hosts, then the order of puts; within each host's limits."""
 
 import itertools
+from collections import Counter
 
 import pytest
 
@@ -29,6 +30,36 @@ def test_one_host_with_many_requests_does_not_delay_the_others(world: World):
     worker.say(*(put(f"small{number}") for number in range(20)))
     hosts = [claim.host for claim in worker.claim(40)]
     assert {f"small{number}" for number in range(20)} <= set(hosts)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_a_million_urls_of_one_host_and_three_that_hang_do_not_delay_a_thousand_hosts(redis_world: RedisWorld):
+    """F20 in its full size: each round is one request of each host, whatever the others have queued."""
+    hosts, pages, batch, hanging = 1000, 10, 1000, ("hangs1", "hangs2", "hangs3")
+    worker = redis_world.worker()
+    for first in range(0, 1_000_000, batch):
+        worker.say(*(put("huge", number) for number in range(first, first + batch)))
+    for host in hanging:
+        worker.say(*(put(host) for _ in range(batch)))
+    for page in range(pages):
+        worker.say(*(put(f"small{number}", name=str(page)) for number in range(hosts)))
+
+    hung: Counter[str] = Counter()
+    order: list[str] = []
+    huge = 0
+    done: list[Ack] = []
+    while len(order) < hosts * pages:
+        claims = worker.say(*done, want=64, held=hung, share=16).claims
+        assert claims, "there is work"
+        hung.update(claim.host for claim in claims if claim.host in hanging)  # never done
+        done = [Ack(claim.request_id) for claim in claims if claim.host not in hanging]
+        order += [claim.host for claim in claims if claim.host.startswith("small")]
+        huge += sum(claim.host == "huge" for claim in claims)
+    assert all(count <= 16 for count in hung.values())
+    assert huge <= pages + 1, "one a round"
+    # Each round of the small hosts is whole before the next one begins.
+    assert all(len(set(order[first : first + hosts])) == hosts for first in range(0, hosts * pages, hosts))
 
 
 def test_an_empty_claim_does_not_use_up_a_turn(world: World):

@@ -159,6 +159,39 @@ def error_of(world: RedisWorld, script: str, arguments: list[Any], terms: bytes)
     return ""
 
 
+ODD_NUMBERS = ("", "soon", "nan", "-inf")
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments"),
+    [
+        *(("pause", ["a", odd]) for odd in ODD_NUMBERS),
+        *(("walk", [odd, "5"]) for odd in (*ODD_NUMBERS, "inf")),
+        *(("walk", ["1", odd]) for odd in (*ODD_NUMBERS, "inf")),
+        *(("hosts", [odd]) for odd in ([3], [["a"]], 3, "a", [None])),
+    ],
+)
+def test_what_tools_ask_for_is_looked_at_before_it_is_done(busy: RedisWorld, script: str, arguments: list[Any]):
+    before = dump(busy)
+    packed = [pack(one) for one in arguments] if script == "hosts" else arguments
+    terms = packed_terms(terms_of({}))
+    with pytest.raises(redis.ResponseError, match="MALFORMED"):
+        scripts.run_blocking(busy.client, script, busy.keys.requests, (NAMESPACE, "w", terms, *packed))
+    assert dump(busy) == before
+
+
+@pytest.mark.parametrize("script", ["pause", "leave", "hosts"])
+def test_tools_name_the_queue_that_is_none(busy: RedisWorld, script: str):
+    """What leads to a host's queue looks at it first; ``busy`` holds leases of that host."""
+    busy.client.set("site:host:a", "oops")
+    before = dump(busy)
+    arguments = {"pause": ("a", "0"), "leave": ("{}",), "hosts": (pack(["c", "a"]),)}[script]
+    head = (NAMESPACE, "w", packed_terms(terms_of({})))
+    with pytest.raises(redis.ResponseError, match="WRONGTYPE site:host:a is a string"):
+        scripts.run_blocking(busy.client, script, busy.keys.requests, (*head, *arguments))
+    assert dump(busy) == before
+
+
 @pytest.mark.parametrize("place", range(12))
 def test_malformed_terms_are_refused_before_the_first_write(busy: RedisWorld, place: int):
     terms = msgpack.unpackb(packed_terms(terms_of({"host_limits": {"a": HostLimits()}})), raw=True)

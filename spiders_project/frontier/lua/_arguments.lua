@@ -49,7 +49,7 @@ local function expect_all(rows, shape, what)
 end
 
 local function expect_number(text, what)
-  if not tonumber(text) then refuse_call('MALFORMED ' .. what .. ' is no number') end
+  if not FITS.n(tonumber(text)) then refuse_call('MALFORMED ' .. what .. ' is no number') end  -- Lua reads 'nan', too
 end
 
 local function expect_texts(texts, what)
