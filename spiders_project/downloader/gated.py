@@ -12,8 +12,8 @@ from twisted.internet.defer import inlineCallbacks
 
 from spiders_project import statnames as stat
 from spiders_project.errors import FrontierError
-from spiders_project.frontier.gate import NotNow
 from spiders_project.frontier.requests import DOWNLOAD_SLOT, AssignedSlot, hostname
+from spiders_project.frontier.ticket import NotNow
 
 if TYPE_CHECKING:
     from collections.abc import Generator

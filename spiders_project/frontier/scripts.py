@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 #: The functions that all scripts share, each file using those before it. Redis knows no modules, and one chunk of Lua
 #: has room for 200 local names.
 SHARED = ("_arguments", "_crawl", "_hosts", "_seen", "_requests")
+#: What one script uses besides.
+OWN = {"exchange": ("_operations", "_claims")}
 
 
 @cache
 def source(name: str) -> str:
-    """The text of ``lua/<name>.lua`` with the shared functions in front of it."""
-    return joined(*SHARED, name)
+    """The text of ``lua/<name>.lua`` with the functions that it uses in front of it."""
+    return joined(*SHARED, *OWN.get(name, ()), name)
 
 
 def joined(*names: str) -> str:

@@ -16,9 +16,9 @@ from spiders_project import statnames as stat
 from spiders_project.delivery import Delivery, deliveries_of
 from spiders_project.errors import ConfigError
 from spiders_project.frontier.contract import Ack, Bury, GiveBack, Left
-from spiders_project.frontier.gate import Ticket
 from spiders_project.frontier.origins import Errback
 from spiders_project.frontier.requests import PARENT, host_of
+from spiders_project.frontier.ticket import Ticket
 from spiders_project.secrets import mask, mask_of_url
 
 if TYPE_CHECKING:

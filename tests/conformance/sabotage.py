@@ -25,7 +25,7 @@ PATCHES = {
         "exchange",
         "return answer(claims, dropped, false)",
         """
-        for _, one in ipairs(claimed) do call('HDEL', k_requests, one[1]) end
+        for _, one in ipairs(claims) do call('HDEL', k_requests, one[1]) end
         return answer(claims, dropped, false)
         """,
     ),

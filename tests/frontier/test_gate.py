@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from spiders_project.frontier.contract import Grant, HostLimits, Left, Slow
-from spiders_project.frontier.gate import MOST_BOOKINGS, MOST_WISHES, PATIENCE, SLACK, Gate, GateClosed, NotNow, Ticket
+from spiders_project.frontier.gate import MOST_BOOKINGS, PATIENCE, SLACK, Gate
+from spiders_project.frontier.ticket import GateClosed, NotNow, Ticket
 
 
 class Granting:
@@ -99,7 +100,7 @@ def test_a_pause_holds_claims_that_were_made_before_it():
     async def main():
         gate, _ = gate_over(Granting(), HostLimits(concurrency=4), held=4)
         older = Ticket("a", asyncio.get_running_loop().time())
-        gate.pause("a", 0.08)
+        gate.pause_all("a", 0.08)
         loop = asyncio.get_running_loop()
         before = loop.time()
         await gate.enter(Ticket("b", before))
@@ -118,7 +119,7 @@ def test_a_claim_that_would_have_to_wait_for_long_goes_back_and_leaves_its_place
         with pytest.raises(NotNow):
             await gate.enter(claimed(late=1))
         older = claimed()
-        gate.pause("a", PATIENCE + 1)
+        gate.pause_all("a", PATIENCE + 1)
         with pytest.raises(NotNow):
             await gate.enter(older)
         await asyncio.wait_for(gate.enter(claimed()), 1)
@@ -173,23 +174,13 @@ def test_what_a_host_asks_for_holds_for_claims_that_were_made_before_and_is_told
     asyncio.run(main())
 
 
-def test_a_bounded_number_of_wishes_is_remembered():
-    async def main():
-        gate, _ = gate_over(Granting(), HostLimits())
-        for number in range(MOST_WISHES + 10):
-            gate.slow(str(number), 1)
-        assert len(gate._wishes) == MOST_WISHES
-
-    asyncio.run(main())
-
-
 def test_a_closed_gate_lets_no_claim_in_and_tells_those_who_wait():
     async def main():
         gate, _ = gate_over(Granting(), HostLimits(concurrency=1))
         await gate.enter(claimed())
         waiting = asyncio.ensure_future(gate.enter(claimed()))
         older = Ticket("b", asyncio.get_running_loop().time())
-        gate.pause("b", PATIENCE * 0.9)
+        gate.pause_all("b", PATIENCE * 0.9)
         paused = asyncio.ensure_future(gate.enter(older))
         await asyncio.sleep(0.01)
         gate.close()
@@ -208,7 +199,7 @@ def test_a_closed_gate_does_not_keep_the_worker_for_a_file_that_must_wait_long(m
 
     async def main():
         gate, _ = gate_over(frontier, HostLimits(concurrency=1), held=0 if frontier.grants else 1)
-        gate.pause("a", 60)
+        gate.pause_all("a", 60)
         media = asyncio.ensure_future(gate.enter(Ticket("a")))
         await asyncio.sleep(0.05)
         gate.close()
@@ -229,7 +220,7 @@ def test_what_redis_says_of_pauses_ends_those_that_began_before_it_was_asked(mon
         assert not files.done()
         asked_at = loop.time()
         await asyncio.sleep(0.001)
-        gate.pause("b", 60)
+        gate.pause_all("b", 60)
         gate.heard({}, asked_at)
         await asyncio.wait_for(files, 1)
         later = asyncio.ensure_future(gate.enter(Ticket("b")))

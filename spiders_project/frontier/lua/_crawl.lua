@@ -96,3 +96,26 @@ local function room()
   local limit = page_limit()
   return limit > 0 and math.max(0, limit - run.pages - state.leased) or math.huge
 end
+
+-- End the run when nobody has worked on it for long enough, and either nothing is left, or what is left is for the next.
+local function end_run_when_idle()
+  local has_its_pages = limit_reached() and state.leased == 0
+  local is_empty = (run.open == 0 or call('HLEN', k_requests) == 0) and seeds_waiting() == 0
+  if not (is_empty or has_its_pages) or call('HLEN', k_local) > 0 then
+    if state.idle_since ~= 0 then set_state('idle_since', 0) end
+  elseif state.idle_since == 0 then
+    set_state('idle_since', now)
+  elseif now - state.idle_since >= max_idle_ms then
+    if run.open == 1 then
+      local reason, ended_at = limit_reached() and 'max_pages' or 'finished', string.format('%.0f', now)
+      set_run('open', 0)
+      call('HSET', k_run, 'state', 'finished', 'ended_at', ended_at, 'reason', reason)
+      local started = call('HMGET', k_run, 'id', 'started_at')
+      call('XADD', k_ended_runs, 'MAXLEN', '~', 1000, '*', 'id', started[1], 'reason', reason,
+           'started_at', started[2], 'ended_at', ended_at, 'done', run.done, 'pages', run.pages,
+           'errors', run.errors, 'left', call('HLEN', k_requests))
+    end
+    set_state('ended', state.ended + 1)
+    set_state('idle_since', now)
+  end
+end
