@@ -31,8 +31,10 @@ MOST_SITE_SHARE = 0.8
 MOST_OFF_MS = 0.15
 HOSTS = 20
 PAGES, QUICK_PAGES = 5000, 600
-#: The part of the pages that the smaller site has.
-SMALL = 1 / 3
+#: The parts of the pages that the smaller sites have.
+SMALL, TINY = 1 / 3, 1 / 9
+#: Less than that takes longer to start than to crawl.
+FEWEST = 200
 
 
 class Bench:
@@ -45,7 +47,8 @@ class Bench:
 
     Attributes:
         plan: The site that throughput is measured on.
-        small: One with fewer pages, for what takes many runs and for slow peers.
+        small: One with fewer pages, for what takes many runs.
+        tiny: One with still fewer, to warm up, and for peers that are several times slower.
         watch: What disturbed the measurements.
         rows: What was measured.
     """
@@ -54,7 +57,9 @@ class Bench:
         self.directory = directory
         self.quick = quick
         self.plan = Plan(pages=pages or (QUICK_PAGES if quick else PAGES), hosts=HOSTS)
-        self.small = Plan(pages=int(self.plan.pages * SMALL / 2) * 2, hosts=HOSTS)
+        self.small, self.tiny = (
+            Plan(max(FEWEST, int(self.plan.pages * part / 2) * 2), HOSTS) for part in (SMALL, TINY)
+        )
         self.watch = Watch()
         self.rows: list[Row] = []
         self._contexts = ExitStack()

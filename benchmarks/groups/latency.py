@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
     from benchmarks.bench import Bench
     from benchmarks.sides import Side
+    from benchmarks.site import Plan
 
 ADDED_MS = (0.0, 0.5, 1.0)
 STOCK_ADDED_MS = (0.0, 0.5)
-ROUNDS, QUICK_ROUNDS = 2, 1
+ROUNDS = 1
 
 
 def run(bench: Bench) -> None:
@@ -25,17 +26,17 @@ def run(bench: Bench) -> None:
 
     The throughput group has warmed everything up.
     """
-    curve(bench, "ours, same code", OURS, ADDED_MS, QUICK_ROUNDS if bench.quick else ROUNDS)
+    curve(bench, "ours, same code", OURS, ADDED_MS, bench.small)
     if not bench.quick:
-        curve(bench, "ours, natural", SHARED, ADDED_MS, ROUNDS)
-        curve(bench, "scrapy-redis", STOCK, STOCK_ADDED_MS, 1)
+        curve(bench, "ours, natural", SHARED, ADDED_MS, bench.small)
+        curve(bench, "scrapy-redis", STOCK, STOCK_ADDED_MS, bench.tiny)
 
 
-def curve(bench: Bench, name: str, side: Side, distances: Sequence[float], rounds: int) -> None:
+def curve(bench: Bench, name: str, side: Side, distances: Sequence[float], plan: Plan) -> None:
     """The rows of one side."""
-    site = bench.site(bench.small)
+    site = bench.site(plan)
     sides = {f"{ms:g} ms": partial(bench.crawl, side, ms, site=site) for ms in distances}
-    runs = bench.alternate(sides, rounds, f"latency, {name}", warm_up={})
+    runs = bench.alternate(sides, ROUNDS, f"latency, {name}", warm_up={})
     valid = bench.same_work(runs, site.plan.expected(site.port), f"latency, {name}")
     near = [run.rate for run in runs["0 ms"]]
     for ms, several in runs.items():

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from benchmarks.bench import Bench
 
-PAGES, QUICK_PAGES = 3000, 600
-KILLS, QUICK_KILLS = 8, 2
+PAGES, QUICK_PAGES = 2000, 600
+KILLS, QUICK_KILLS = 6, 2
 #: Of each side, as Scrapy's default has it.
 CONCURRENT_REQUESTS = 16
 END_SECONDS = 120.0

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from benchmarks.bench import Bench
     from benchmarks.site_server import SiteServer
 
-ROUNDS, QUICK_ROUNDS = 5, 1
+ROUNDS, QUICK_ROUNDS = 3, 1
 FIRST_PAGE_SECONDS = 60.0
 PLAIN = {
     "plain/__init__.py": "",

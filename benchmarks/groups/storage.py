@@ -62,6 +62,7 @@ def cost(bench: Bench, site: SiteServer, sides: dict[str, Side], what: str) -> N
         {name: partial(stored, bench, side, site) for name, side in sides.items()},
         QUICK_ROUNDS if bench.quick else ROUNDS,
         f"storage, {what}",
+        warm_up={name: partial(stored, bench, side, bench.site(bench.tiny)) for name, side in sides.items()},
     )
     valid = bench.same_work(runs, site.plan.expected(site.port), f"storage, {what}")
     base = [run.rate for run in runs[NONE]]

@@ -7,6 +7,7 @@ one as Scrapy's tutorial teaches it, at Scrapy's defaults. On both sides items g
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from benchmarks import celery_side
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from benchmarks.site_server import SiteServer
 
 #: By the number of workers.
-ROUNDS, QUICK_ROUNDS = {1: 3, 2: 3}, 1
-#: Of the natural crawls, whose difference is large.
-NATURAL_ROUNDS = 2
+ROUNDS, QUICK_ROUNDS = 2, 1
+#: Of the natural crawls, which are of the smaller site.
+NATURAL_ROUNDS = 3
 #: Of peers that are so much slower that their spread says nothing.
 OTHER_ROUNDS = 1
 SAME_BUDGET, NATURAL_BUDGET = "≥ 0.95", "≥ 2"
@@ -39,37 +40,29 @@ def run(bench: Bench) -> None:
 
 def same_code(bench: Bench, what: str, workers: int) -> None:
     """Plain Scrapy, ours and scrapy-redis, with Redis beside them and 1 ms away."""
-    small = bench.site(bench.small)
+    site, tiny = bench.site(), bench.site(bench.tiny)
     plain, ours, stock = (side if workers == 1 else two(side) for side in (PLAIN, OURS, STOCK))
-    sides = three(bench, plain, ours)
-    stock_sides = {"scrapy-redis, Redis 1 ms away": lambda: bench.crawl(stock, 1.0, site=small)}
+    stock_sides = {"scrapy-redis, Redis 1 ms away": lambda: bench.crawl(stock, 1.0, site=tiny)}
     if workers == 1:
-        stock_sides = {"scrapy-redis": lambda: bench.crawl(stock, site=small), **stock_sides}
+        stock_sides = {"scrapy-redis": lambda: bench.crawl(stock, site=tiny), **stock_sides}
     budgets = {"ours": SAME_BUDGET, "ours, Redis 1 ms away": SAME_BUDGET}
-    warm_up = three(bench, plain, ours, small)
-    compare(bench, what, sides, budgets, stock_sides, warm_up=warm_up, rounds=ROUNDS[workers])
-
-
-def three(bench: Bench, plain: Side, ours: Side, site: SiteServer | None = None) -> dict[str, Callable[[], Run]]:
-    """Runs of plain Scrapy, and of ours at both distances; of the smaller site to warm up, where both are alike."""
-    sides = {"plain Scrapy": lambda: bench.crawl(plain, site=site), "ours": lambda: bench.crawl(ours, site=site)}
-    return sides if site else {**sides, "ours, Redis 1 ms away": lambda: bench.crawl(ours, 1.0)}
+    compare(bench, what, (plain, ours), site, budgets=budgets, others=stock_sides, rounds=ROUNDS)
 
 
 def natural(bench: Bench) -> None:
     """Ours against Scrapy's tutorial and a Celery crawler."""
-    small = bench.site(bench.small)
+    small, tiny = bench.site(bench.small), bench.site(bench.tiny)
     celery = {
-        "Celery + requests": lambda: celery_side.crawl(bench, small),
-        "Celery + requests, Redis 1 ms away": lambda: celery_side.crawl(bench, small, 1.0),
+        "Celery + requests": lambda: celery_side.crawl(bench, tiny),
+        "Celery + requests, Redis 1 ms away": lambda: celery_side.crawl(bench, tiny, 1.0),
     }
     compare(
         bench,
         "natural, items to a feed, 1 worker",
-        three(bench, TUTORIAL, SHARED),
-        {"ours": NATURAL_BUDGET, "ours, Redis 1 ms away": NATURAL_BUDGET},
-        celery,
-        warm_up=three(bench, TUTORIAL, SHARED, small),
+        (TUTORIAL, SHARED),
+        small,
+        budgets={"ours": NATURAL_BUDGET, "ours, Redis 1 ms away": NATURAL_BUDGET},
+        others=celery,
         rounds=NATURAL_ROUNDS,
     )
 
@@ -77,11 +70,11 @@ def natural(bench: Bench) -> None:
 def compare(
     bench: Bench,
     what: str,
-    sides: Mapping[str, Callable[[], Run]],
+    sides: tuple[Side, Side],
+    site: SiteServer,
+    *,
     budgets: Mapping[str, str],
     others: Mapping[str, Callable[[], Run]],
-    *,
-    warm_up: Mapping[str, Callable[[], Run]],
     rounds: int,
 ) -> None:
     """Add two rows for each side: its pages a second, and how many times plain Scrapy's that is.
@@ -89,17 +82,20 @@ def compare(
     Args:
         bench: The bench.
         what: What is compared.
-        sides: The sides that alternate; plain Scrapy among them.
+        sides: Plain Scrapy and ours, which alternate.
+        site: What they crawl.
         budgets: What the ratio has to be, for some of them.
-        others: Slower peers, which crawl the smaller site once, afterwards.
-        warm_up: Runs before them.
+        others: Slower peers, which crawl the smallest site once, afterwards.
         rounds: Runs of each side, when there is time.
     """
     peer = "plain Scrapy"
-    expected = bench.site().plan.expected(bench.site().port)
-    small = bench.site(bench.small)
-    runs = bench.alternate(sides, QUICK_ROUNDS if bench.quick else rounds, what, warm_up=warm_up)
-    valid = bench.same_work(runs, expected, what)
+    tiny = bench.site(bench.tiny)
+    near = {"plain Scrapy": sides[0], "ours": sides[1]}
+    warm_up = {name: partial(bench.crawl, side, site=tiny) for name, side in near.items()}
+    crawls = {name: partial(bench.crawl, side, site=site) for name, side in near.items()}
+    crawls["ours, Redis 1 ms away"] = partial(bench.crawl, sides[1], 1.0, site=site)
+    runs = bench.alternate(crawls, QUICK_ROUNDS if bench.quick else rounds, what, warm_up=warm_up)
+    valid = bench.same_work(runs, site.plan.expected(site.port), what)
     rates = {name: [run.rate for run in several] for name, several in runs.items()}
     base = Figure.of(rates[peer]).value
     for name, figures in rates.items():
@@ -110,7 +106,7 @@ def compare(
     for name, run_once in others.items():
         found = bench.alternate({name: run_once}, OTHER_ROUNDS, what, warm_up={})
         figures = [run.rate for run in found[name]]
-        valid_too = bench.same_work(found, small.plan.expected(small.port), f"{what}, {name}")
+        valid_too = bench.same_work(found, tiny.plan.expected(tiny.port), f"{what}, {name}")
         add_rows(bench, f"{what}: {name}", figures, [base] * len(figures), None, valid=valid_too)
 
 
