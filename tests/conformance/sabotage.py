@@ -53,22 +53,25 @@ def _patched(source: Callable[[str], str], script: str, old: str, new: str) -> C
     return patched
 
 
-def _put_in_two_steps(script: str) -> None:
+def _with_mark(source: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda name: scripts.joined(*scripts.SHARED) + MARK_LUA if name == "mark" else source(name)
+
+
+def _put_in_two_steps() -> None:
     """Mark first, queue afterwards: as scrapy-redis does."""
     one_step = redis_frontier.RedisFrontier.exchange
 
     async def two_steps(self: redis_frontier.RedisFrontier, batch: Batch) -> Answer:
         filtered = [one for one in batch.operations if isinstance(one, Put) and one.fingerprint and not one.force]
         marks = [redis_frontier._put(one)[3] for one in filtered]
-        head = (self.keys.namespace, self.worker, redis_frontier.packed_terms(self.terms))
-        client: Any = self.client
-        known = await client.eval(script, 1, self.keys.requests, *head, redis_frontier.pack(marks))
+        known: Any = await self._run("mark", redis_frontier.pack(marks))
         new = {one for one, is_known in zip(filtered, msgpack.unpackb(known), strict=True) if not is_known}
         operations = [
             replace(one, fingerprint=b"") if isinstance(one, Put) and one in new else one for one in batch.operations
         ]
         return await one_step(self, replace(batch, operations=operations))
 
+    scripts.source = _with_mark(scripts.source)  # type: ignore[assignment]
     redis_frontier.RedisFrontier.exchange = two_steps  # type: ignore[method-assign]
 
 
@@ -77,6 +80,6 @@ def pytest_configure() -> None:
     if variant in PATCHES:
         scripts.source = _patched(scripts.source, *PATCHES[variant])  # type: ignore[assignment]
     elif variant == "two_steps":
-        _put_in_two_steps(scripts.joined(*scripts.SHARED) + MARK_LUA)
+        _put_in_two_steps()
     else:
         assert variant == "none", variant

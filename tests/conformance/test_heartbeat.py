@@ -60,20 +60,20 @@ def test_a_dead_worker_is_found_within_its_lease(beats: Beats, redis_world: Redi
         redis_world.advance(round(BEAT * 1000))
     die(redis_world)
     died = redis_world.now
-    while not beats.reaped:
+    while not beats.reaped and redis_world.now - died < LEASE * 1000:
         redis_world.advance(round(BEAT * 1000))
         beats.beat()
     assert beats.reaped == [(1, 0, 1)]
-    assert redis_world.now - died <= LEASE * 1000
 
 
 def test_nobody_is_judged_before_an_unbroken_lease_period(beats: Beats, redis_world: RedisWorld):
     die(redis_world)
     redis_world.advance(60_000)
     started = redis_world.now
-    while not beats.reaped:
+    while not beats.reaped and redis_world.now - started < 2 * LEASE * 1000:
         beats.beat()
         redis_world.advance(round(BEAT * 1000))
+    assert beats.reaped == [(1, 0, 1)]
     assert redis_world.now - started > LEASE * 1000
 
 

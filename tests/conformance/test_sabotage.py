@@ -43,10 +43,7 @@ def test_nothing_fails_where_nothing_is_broken():
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("variant", "module", "test"), CASES)
 def test_the_whole_suite_notices(variant: str, module: str, test: str):
-    found = failures(variant, SUITE)
-    assert test in found
-    if variant != "two_steps":  # invisible while nobody dies between its steps
-        assert "test_redis_does_what_the_model_does_for_twenty_thousand_steps" in found
+    assert {test, "test_redis_does_what_the_model_does_for_twenty_thousand_steps"} <= failures(variant, SUITE)
