@@ -168,7 +168,7 @@ ODD_NUMBERS = ("", "soon", "nan", "-inf")
         *(("pause", ["a", odd]) for odd in ODD_NUMBERS),
         *(("walk", [odd, "5"]) for odd in (*ODD_NUMBERS, "inf")),
         *(("walk", ["1", odd]) for odd in (*ODD_NUMBERS, "inf")),
-        *(("hosts", [odd]) for odd in ([3], [["a"]], 3, "a", [None])),
+        *(("hosts", [odd]) for odd in ([3], [["a"]], 3, "a", ["a", None, "b"])),
     ],
 )
 def test_what_tools_ask_for_is_looked_at_before_it_is_done(busy: RedisWorld, script: str, arguments: list[Any]):

@@ -54,7 +54,7 @@ end
 
 local function expect_texts(texts, what)
   expect({texts}, 't', what)
-  for _, text in ipairs(texts) do expect({text}, 's', what) end
+  for index = 1, table.maxn(texts) do expect({texts[index]}, 's', what) end  -- ipairs ends before a nil
   return texts
 end
 
