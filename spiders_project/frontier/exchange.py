@@ -106,7 +106,7 @@ class Exchange(Generic[Context]):
         self._sequence = 0
         self._idle = IDLE_FIRST
         self._due = 0.0
-        self._done_since: float | None = None  # when the oldest ack in the outbox was said
+        self._done_since: float | None = None  # when the first ack was said since the outbox was empty
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._closing = False
@@ -142,7 +142,11 @@ class Exchange(Generic[Context]):
 
     @property
     def is_late(self) -> bool:
-        """Whether an ack waits for longer than it should: the loop is busy, or Redis is slow or away."""
+        """Whether acks wait for longer than they should: the loop is busy, or Redis is slow or away.
+
+        It stays so until all that was said is on its way. Ended with the ack that was late, it would let a busy loop
+        begin as much again behind each batch (twice as many pages are fetched again after a kill).
+        """
         since = self._done_since
         return since is not None and asyncio.get_running_loop().time() - since > LATE * self._flush
 

@@ -96,11 +96,7 @@ local function claim_from(host)
   call('HSET', k_leases, id, score .. ' 1 ' .. host)
   call('HINCRBY', k_active, host, 1)
   set_state('leased', state.leased + 1)
-  local booking = 0
-  if limits_of(host) > 0 then
-    booking = math.floor(now + draw_delay(host))
-    hold(host, booking)
-  end
+  local booking = start_at(host, now)
   offer(host)
   return {id, payload, host, booking, deliveries_of(id)}
 end

@@ -73,6 +73,14 @@ local function draw_delay(host)
   return math.max(0, wish_of(host), delay * (1 + spread * (2 * math.random() - 1))) + SLACK_MS
 end
 
+-- A start on `host` at `at` (ms) books it until the next one, which is returned; 0 for a host without a delay.
+local function start_at(host, at)
+  if limits_of(host) == 0 then return 0 end
+  local booked = math.floor(at + draw_delay(host))
+  hold(host, booked)
+  return booked
+end
+
 -- A host asks for `ms` between two starts; with `first` only unless it has asked already.
 local function slow(host, ms, first)
   local before = limits_of(host)

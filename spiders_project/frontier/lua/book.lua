@@ -29,11 +29,7 @@ local function grant(host, booking, slot, patience)
     call('HSET', k_leases, slot, string.format('%.0f 1 %s', start, host))
     call('HINCRBY', k_active, host, 1)
   end
-  local booked = 0
-  if limits_of(host) > 0 then
-    booked = math.floor(start + draw_delay(host))
-    hold(host, booked)
-  end
+  local booked = start_at(host, start)
   offer(host)
   return {math.ceil(start - now), true, slot, booked}
 end
